@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Builds everything and runs every test that this machine can run. Fresh Debian 12, 2 cores: within an hour.
+#   scripts/test.sh [STAGE...]      stages: checks dev install asan cuda python (all of them by default)
+# Outside it, by hand: `cmake --preset tidy && cmake --build --preset tidy`, the tsan preset, long fuzzing (fuzz/run.sh).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+jobs=$(nproc)
+build=${GLYD_BUILD_DIR:-build}
+if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_C_COMPILER_LAUNCHER=ccache; fi
+summary=()
+
+# stage NAME BUDGET_MINUTES FUNCTION: runs it under its budget and keeps its time.
+stage() {
+  local name=$1 budget=$2 run=$3 start=$SECONDS
+  printf '\n== %s (at most %d min)\n' "$name" "$budget"
+  export -f "$run" build_preset 2>/dev/null || true
+  if ! timeout --foreground "${budget}m" bash -euo pipefail -c "jobs=$jobs build=$build; $(declare -f build_preset "$run" check_avx512); $run"; then
+    printf '\nscripts/test.sh: stage %s failed after %d s\n' "$name" $((SECONDS - start)) >&2
+    exit 1
+  fi
+  summary+=("$(printf '%-8s %4d s' "$name" $((SECONDS - start)))")
+}
+
+build_preset() {
+  cmake --preset "$1" -B "$build/$1" >"$build/$1-configure.log" 2>&1 || { cat "$build/$1-configure.log"; return 1; }
+  cmake --build "$build/$1" -j "$jobs" 2>&1 | { grep -vE '^\[[0-9]+/[0-9]+\]|^ninja: (Entering|no work)' || true; }
+}
+
+run_checks() {
+  python3 tools/check_layers.py
+  if command -v clang-format >/dev/null; then
+    git ls-files '*.cpp' '*.hpp' '*.h' '*.c' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
+    echo "clang-format: ok"
+  else
+    echo "clang-format: not installed, left out"
+  fi
+  if [ -f tools/make_vectors.py ]; then PYTHONDONTWRITEBYTECODE=1 "${GLYD_PYTHON:-python3}" -c 'import numpy' 2>/dev/null && python3 tools/make_vectors.py --check || echo "vectors: numpy not installed, regeneration left to the python stage"; fi
+}
+
+# A machine with AVX-512 must have run the AVX-512 tests: a kernel that no test ran is not tested.
+check_avx512() {
+  local report=$1
+  if [ "$("$build/dev/bin/glyd" doctor --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["cpu"]["isa"])')" != avx512 ]; then
+    echo "AVX-512: this CPU has none; its kernels were compiled, their tests skipped"
+    return 0
+  fi
+  python3 - "$report" <<'PY'
+import sys
+import xml.etree.ElementTree as tree
+ran = [case.get("name") for case in tree.parse(sys.argv[1]).iter("testcase") if "Avx512" in case.get("name") and case.get("status") == "run"]
+print(f"AVX-512: {len(ran)} tests ran")
+sys.exit(0 if ran else 1)
+PY
+}
+
+run_dev() {
+  build_preset dev
+  ctest --test-dir "$build/dev" -j "$jobs" --output-on-failure --output-junit ctest.xml -LE long
+  check_avx512 "$build/dev/ctest.xml"
+}
+
+run_asan() {
+  build_preset asan
+  ctest --test-dir "$build/asan" -j "$jobs" --output-on-failure -L short
+}
+
+# The library as a user meets it: installed, found by pkg-config and by CMake, called from C99; src/ by one plain compiler line.
+run_install() {
+  build_preset release
+  local prefix; prefix=$(mktemp -d)
+  cmake --install "$build/release" --prefix "$prefix" >/dev/null
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name glyd.pc)"); export PKG_CONFIG_PATH
+  cc -std=c99 -pedantic -Wall -Wextra -Werror examples/pack_matrix.c $(pkg-config --cflags --libs glyd) -Wl,-rpath,"$(pkg-config --variable=libdir glyd)" -o "$prefix/pack_matrix"
+  "$prefix/pack_matrix"
+  cmake -S tests/install -B "$prefix/consumer" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+  cmake --build "$prefix/consumer" >/dev/null && "$prefix/consumer/pack_matrix"
+  "$prefix/bin/glyd" --version
+  g++ -std=c++20 -O1 -fsyntax-only -Isrc -Iinclude -DGLYD_VERSION='"0"' $(find src -name '*.cpp' -not -path 'src/cuda/*' -not -name '*avx*')
+  rm -rf "$prefix"
+}
+
+run_cuda() {
+  if ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
+    if [ "${CI:-}" = true ]; then echo "cuda: nvcc not found, and CI must build the CUDA part" >&2; return 1; fi
+    echo "cuda: nvcc not found: libglyd_cuda was left out (install the CUDA toolkit 13 to build it)"
+    return 0
+  fi
+  command -v nvcc >/dev/null || export PATH="$PATH:/usr/local/cuda/bin"
+  if [ ! -f src/cuda/CMakeLists.txt ]; then echo "cuda: no CUDA sources yet"; return 0; fi
+  build_preset cuda
+  ctest --test-dir "$build/cuda" -j "$jobs" --output-on-failure -L gpu
+}
+
+run_python() {
+  scripts/setup_python.sh
+  .venv/bin/python tools/make_vectors.py --check
+  .venv/bin/python -m pytest -q tests/python
+}
+
+mkdir -p "$build"
+scripts/install_deps.sh --tests
+stages=("$@")
+[ ${#stages[@]} -gt 0 ] || stages=(checks dev install asan cuda python)
+for name in "${stages[@]}"; do
+  case $name in
+    checks) stage checks 3 run_checks ;;
+    dev) stage dev 15 run_dev ;;
+    install) stage install 8 run_install ;;
+    asan) stage asan 15 run_asan ;;
+    cuda) stage cuda 15 run_cuda ;;
+    python) stage python 18 run_python ;;
+    *) echo "scripts/test.sh: no stage $name" >&2; exit 2 ;;
+  esac
+done
+printf '\nAll stages passed:\n'
+printf '  %s\n' "${summary[@]}"
