@@ -13,8 +13,9 @@ Isa detect() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bf16");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bf16");
   if (avx512) return Isa::kAvx512;
   if (avx2) return Isa::kAvx2;
 #endif
@@ -25,7 +26,9 @@ Isa from_environment() {
   const char* name = std::getenv("GLYD_CPU");
   const Isa best = cpu_isa_detected();
   if (name == nullptr) return best;
-  const Isa asked = std::string_view(name) == "scalar" ? Isa::kScalar : std::string_view(name) == "avx2" ? Isa::kAvx2 : Isa::kAvx512;
+  const Isa asked = std::string_view(name) == "scalar" ? Isa::kScalar
+                    : std::string_view(name) == "avx2" ? Isa::kAvx2
+                                                       : Isa::kAvx512;
   return asked < best ? asked : best;
 }
 

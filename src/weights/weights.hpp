@@ -23,6 +23,9 @@ Result<void> validate_pack(ByteSpan pack, int threads);
 // The whole tensor in the source's order.
 Result<void> decode_tensor(ByteSpan pack, int threads, std::span<uint16_t> out);
 
+// validate_pack and decode_tensor in one pass.
+Result<void> decode_tensor_checked(ByteSpan pack, int threads, std::span<uint16_t> out);
+
 // A block of matrix `matrix` as [rows, cols] into out[r * stride + c]; decodes only the strips and records touched.
 struct Block {
   uint64_t matrix = 0, row_begin = 0, row_end = 0, col_begin = 0, col_end = 0;

@@ -1,0 +1,20 @@
+#include "weights/registry.hpp"
+
+#include "weights/raw/raw.hpp"
+
+namespace glyd {
+namespace {
+
+// In the order of their numbers.
+const std::array kLayouts = {
+    LayoutOps{Layout::kRaw, "raw", nullptr, 0, {Layout::kRaw, Layout::kRaw}, raw::pack, nullptr},
+    LayoutOps{Layout::kFast, "fast", "mma12", fast::kRecordSteps, {Layout::kSmall, Layout::kRaw}, raw::pack, nullptr},
+    LayoutOps{Layout::kSmall, "small", "mma", small::kRecordSteps, {Layout::kFast, Layout::kRaw}, raw::pack, nullptr},
+};
+
+}  // namespace
+
+const LayoutOps& layout_ops(Layout layout) { return kLayouts[static_cast<size_t>(layout)]; }
+std::span<const LayoutOps> all_layouts() { return kLayouts; }
+
+}  // namespace glyd

@@ -1,0 +1,50 @@
+// statistics.cpp - counts of exponents and their entropy.
+#include <cmath>
+#include <mutex>
+
+#include "base/parallel.hpp"
+#include "format/bf16.hpp"
+#include "weights/weights.hpp"
+
+namespace glyd {
+namespace {
+
+constexpr uint64_t kCountGrain = uint64_t{1} << 18;
+
+// Four tables: neighbours with one exponent do not wait for each other's store.
+void count(std::span<const uint16_t> values, std::array<uint64_t, 256>& counts) {
+  std::array<std::array<uint32_t, 256>, 4> tables{};
+  size_t i = 0;
+  for (; i + 4 <= values.size(); i += 4) {
+    for (size_t t = 0; t < 4; ++t) ++tables[t][bf16_exponent(values[i + t])];
+  }
+  for (; i < values.size(); ++i) ++tables[0][bf16_exponent(values[i])];
+  for (size_t e = 0; e < 256; ++e) {
+    counts[e] += uint64_t{tables[0][e]} + tables[1][e] + tables[2][e] + tables[3][e];
+  }
+}
+
+}  // namespace
+
+std::array<uint64_t, 256> exponent_counts(std::span<const uint16_t> bf16, int threads) {
+  std::array<uint64_t, 256> total{};
+  std::mutex mutex;
+  parallel_for(bf16.size(), kCountGrain, threads, [&](uint64_t begin, uint64_t end) {
+    std::array<uint64_t, 256> counts{};
+    count(bf16.subspan(begin, end - begin), counts);
+    const std::lock_guard lock(mutex);
+    for (size_t e = 0; e < 256; ++e) total[e] += counts[e];
+  });
+  return total;
+}
+
+double entropy_floor_bits(const std::array<uint64_t, 256>& counts) {
+  double total = 0, sum = 0;
+  for (const uint64_t count : counts) {
+    total += static_cast<double>(count);
+    if (count > 0) sum += static_cast<double>(count) * std::log2(static_cast<double>(count));
+  }
+  return total == 0 ? 0 : 8 + std::log2(total) - sum / total;
+}
+
+}  // namespace glyd

@@ -1,0 +1,51 @@
+#include "weights/tile.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace glyd {
+namespace {
+
+constexpr uint64_t kBlock = 32;  // a square of 32 x 32 values: 64-byte lines both ways, 4 KiB in all
+
+}  // namespace
+
+void transpose_tile(const void* from, uint64_t from_stride, uint64_t rows, uint64_t cols, uint16_t* out,
+                    uint64_t out_stride) {
+  const auto* bytes = static_cast<const uint8_t*>(from);
+  for (uint64_t c0 = 0; c0 < cols; c0 += kBlock) {
+    const uint64_t c1 = std::min(c0 + kBlock, cols);
+    for (uint64_t r0 = 0; r0 < rows; r0 += kBlock) {
+      const uint64_t r1 = std::min(r0 + kBlock, rows);
+      for (uint64_t r = r0; r < r1; ++r) {
+        const uint8_t* row = bytes + 2 * r * from_stride;
+        for (uint64_t c = c0; c < c1; ++c) out[c * out_stride + r] = load_le<uint16_t>(row + 2 * c);
+      }
+    }
+  }
+}
+
+void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, uint32_t steps, TileFill fill,
+               uint16_t* out) {
+  const Grid& grid = source.grid;
+  const uint64_t matrix = strip / grid.strips_a_matrix();
+  const uint64_t row_begin = strip % grid.strips_a_matrix() * kStripRows;
+  const uint64_t col_begin = step_begin * kStepCols;
+  const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - row_begin);
+  const uint64_t padded_cols = steps * kStepCols;
+  const uint64_t cols = std::min<uint64_t>(padded_cols, grid.cols - col_begin);
+  const uint16_t* values = source.values.data() + matrix * grid.rows * grid.cols;
+  if (source.transposed) {
+    transpose_tile(values + col_begin * grid.rows + row_begin, grid.rows, cols, rows, out, kTileStride);
+  } else {
+    for (uint64_t r = 0; r < rows; ++r) {
+      std::memcpy(out + r * kTileStride, values + (row_begin + r) * grid.cols + col_begin, 2 * cols);
+    }
+  }
+  for (uint64_t r = 0; r < kStripRows; ++r) {
+    for (uint64_t c = r < rows ? cols : 0; c < padded_cols; ++c)
+      out[r * kTileStride + c] = c % 2 == 0 ? fill.even : fill.odd;
+  }
+}
+
+}  // namespace glyd

@@ -1,0 +1,25 @@
+// tile.hpp - moves tiles of bf16 values between tensors and scratch memory. Pure loops, no allocation.
+#pragma once
+
+#include <cstdint>
+
+#include "weights/registry.hpp"
+
+namespace glyd {
+
+// out[c * out_stride + r] = from[r * from_stride + c], cache-friendly at any size. `from` holds bf16 values at any
+// alignment.
+void transpose_tile(const void* from, uint64_t from_stride, uint64_t rows, uint64_t cols, uint16_t* out,
+                    uint64_t out_stride);
+
+// Where padding weights stand in a tile that is to be packed, their values by the column's parity.
+struct TileFill {
+  uint16_t even = 0, odd = 0;
+};
+
+// The 16 rows of a strip by `steps` steps from `step_begin`, as packed (rows are outputs), to out[16][kTileStride];
+// padding filled.
+void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, uint32_t steps, TileFill fill,
+               uint16_t* out);
+
+}  // namespace glyd
