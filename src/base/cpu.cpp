@@ -1,4 +1,4 @@
-#include "weights/cpu.hpp"
+#include "base/cpu.hpp"
 
 #include <atomic>
 #include <cstdlib>

@@ -1,0 +1,26 @@
+// cpu.hpp - which instruction sets run here. Kernels have a twin for each; dispatch asks `cpu_isa()`.
+#pragma once
+
+namespace glyd {
+
+enum class Isa { kScalar = 0, kAvx2 = 1, kAvx512 = 2 };
+
+// The best one that the CPU and this build have: AVX2 means avx2 + fma + bmi2; AVX-512 means f, bw, vl, dq, vbmi and bf16 besides. GLYD_CPU=scalar|avx2|avx512 in the environment (read once) lowers it.
+Isa cpu_isa();
+// What the CPU itself has, whatever GLYD_CPU says.
+Isa cpu_isa_detected();
+const char* isa_name(Isa isa);
+
+// Tests only: the rest of the process uses `isa` (which the CPU must have) until the object goes.
+class ScopedIsa {
+ public:
+  explicit ScopedIsa(Isa isa);
+  ~ScopedIsa();
+  ScopedIsa(const ScopedIsa&) = delete;
+  ScopedIsa& operator=(const ScopedIsa&) = delete;
+
+ private:
+  int previous_;
+};
+
+}  // namespace glyd
