@@ -9,14 +9,6 @@
 namespace glyd {
 namespace {
 
-// Values that a thread takes at a time.
-constexpr uint64_t kGrainValues = uint64_t{1} << 17;
-
-uint64_t strip_grain(const Grid& grid) {
-  const uint64_t strips = kGrainValues / (kStripRows * std::max<uint64_t>(grid.cols, 1));
-  return std::clamp<uint64_t>(strips / 4 * 4, 4, 4096);  // 4 strips: whole cache lines where the tensor is transposed
-}
-
 uint64_t records_of(const PackHeader& header) {
   const uint64_t steps = layout_ops(header.layout).record_steps;
   return ceil_div(header.grid.steps(), steps);
@@ -28,7 +20,7 @@ Result<void> walk(const RecordDecoder& decoder, const PackHeader& header, int th
   FirstError failure;
   const uint64_t records = records_of(header);
   parallel_for(header.grid.strips(), strip_grain(header.grid), threads, [&](uint64_t begin, uint64_t end) {
-    alignas(64) uint16_t tile[kStripRows * kTileStride];
+    alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     for (uint64_t strip = begin; strip < end; ++strip) {
       for (uint64_t record = 0; record < records; ++record) {
         if (auto result = decoder.decode(strip, record, tile); !result) {
@@ -87,7 +79,7 @@ Result<void> decode_records_of(const RecordDecoder& decoder, const PackHeader& h
   const uint64_t strip_begin = block.row_begin / kStripRows, strip_end = ceil_div<uint64_t>(block.row_end, kStripRows);
   FirstError failure;
   parallel_for(strip_end - strip_begin, 1, threads, [&](uint64_t begin, uint64_t end) {
-    alignas(64) uint16_t tile[kStripRows * kTileStride];
+    alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     for (uint64_t s = strip_begin + begin; s < strip_begin + end; ++s) {
       const uint64_t row_begin = std::max(block.row_begin, s * kStripRows);
       const uint64_t row_end = std::min(block.row_end, (s + 1) * kStripRows);

@@ -1,5 +1,6 @@
 #include "weights/registry.hpp"
 
+#include "weights/fast/fast.hpp"
 #include "weights/raw/raw.hpp"
 
 namespace glyd {
@@ -8,7 +9,8 @@ namespace {
 // In the order of their numbers.
 const std::array kLayouts = {
     LayoutOps{Layout::kRaw, "raw", nullptr, 0, {Layout::kRaw, Layout::kRaw}, raw::pack, nullptr},
-    LayoutOps{Layout::kFast, "fast", "mma12", fast::kRecordSteps, {Layout::kSmall, Layout::kRaw}, raw::pack, nullptr},
+    LayoutOps{
+        Layout::kFast, "fast", "mma12", fast::kRecordSteps, {Layout::kSmall, Layout::kRaw}, fast::pack, fast::open},
     LayoutOps{Layout::kSmall, "small", "mma", small::kRecordSteps, {Layout::kFast, Layout::kRaw}, raw::pack, nullptr},
 };
 

@@ -6,6 +6,7 @@
 namespace glyd {
 namespace {
 
+constexpr uint64_t kGrainValues = uint64_t{1} << 17;
 constexpr uint64_t kBlock = 32;  // a square of 32 x 32 values: 64-byte lines both ways, 4 KiB in all
 
 }  // namespace
@@ -45,6 +46,22 @@ void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, 
   for (uint64_t r = 0; r < kStripRows; ++r) {
     for (uint64_t c = r < rows ? cols : 0; c < padded_cols; ++c)
       out[r * kTileStride + c] = c % 2 == 0 ? fill.even : fill.odd;
+  }
+}
+
+uint64_t strip_grain(const Grid& grid) {
+  const uint64_t strips = kGrainValues / (kStripRows * std::max<uint64_t>(grid.cols, 1));
+  return std::clamp<uint64_t>(strips / 4 * 4, 4, 4096);  // 4 strips: whole cache lines where the tensor is transposed
+}
+
+uint64_t raw_pack_bytes(const Grid& grid) {
+  return kPackHeaderBytes + round_up(2 * grid.stack * grid.rows * grid.cols, kPackAlignment);
+}
+
+void clear_array_padding(const PackHeader& header, uint8_t* pack) {
+  for (uint32_t i = 0; i < kPackArrays; ++i) {
+    const uint64_t end = header.array_offset(i) + header.array_bytes[i];
+    std::memset(pack + end, 0, header.array_offset(i + 1) - end);
   }
 }
 

@@ -22,4 +22,11 @@ struct TileFill {
 void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, uint32_t steps, TileFill fill,
                uint16_t* out);
 
+// Strips that a thread takes at a time.
+uint64_t strip_grain(const Grid& grid);
+// The pack's size in layout `raw`: what another layout must beat.
+uint64_t raw_pack_bytes(const Grid& grid);
+// Zero bytes behind each array of a new pack.
+void clear_array_padding(const PackHeader& header, uint8_t* pack);
+
 }  // namespace glyd

@@ -1,0 +1,125 @@
+// Every kind of matrix in many shapes comes back bit for bit, from a pack that passes every check, at any number of
+// threads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/weights/matrices.hpp"
+#include "weights/registry.hpp"
+#include "weights/weights.hpp"
+
+namespace glyd::test {
+namespace {
+
+struct Shape {
+  Grid grid;
+  bool transposed;
+};
+
+void PrintTo(const Shape& shape, std::ostream* out) {
+  *out << shape.grid.stack << "x" << shape.grid.rows << "x" << shape.grid.cols
+       << (shape.transposed ? " transposed" : "");
+}
+
+std::vector<Shape> edge_shapes() {
+  std::vector<Shape> shapes;
+  const uint64_t sides[] = {1, 15, 16, 17, 127, 128, 129};
+  for (const uint64_t rows : sides) {
+    for (const uint64_t cols : sides) shapes.push_back({{1, rows, cols}, (rows + cols) % 3 == 0});
+  }
+  shapes.push_back({{1, 33, 255}, false});
+  shapes.push_back({{1, 33, 257}, true});
+  shapes.push_back({{3, 17, 40}, false});
+  shapes.push_back({{5, 40, 17}, true});
+  shapes.push_back({{1, 257, 300}, false});
+  return shapes;
+}
+
+void expect_round_trip(const Values& values, const Shape& shape, Layout layout, int threads) {
+  auto pack = pack_tensor(values, shape.grid, shape.transposed, layout, threads);
+  ASSERT_TRUE(pack) << pack.error().message;
+  const ByteSpan bytes = pack.value().bytes();
+  EXPECT_LE(bytes.size(), pack_bound(shape.grid));
+  const auto valid = validate_pack(bytes, threads);
+  EXPECT_TRUE(valid) << valid.error().message;
+  Values decoded(values.size(), 0xabcd);
+  const auto result = decode_tensor(bytes, threads, decoded);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(decoded == values);
+  std::fill(decoded.begin(), decoded.end(), uint16_t{0xabcd});
+  const auto checked = decode_tensor_checked(bytes, threads, decoded);
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_TRUE(decoded == values);
+}
+
+class RoundTrip : public testing::TestWithParam<Layout> {};
+
+TEST_P(RoundTrip, EveryKindInEdgeShapes) {
+  for (const MatrixKind& kind : matrix_kinds()) {
+    for (const Shape& shape : edge_shapes()) {
+      SCOPED_TRACE(testing::Message() << kind.name << " " << testing::PrintToString(shape));
+      const Values values = make_values(kind, shape.grid.stack * shape.grid.rows * shape.grid.cols, shape.grid.cols);
+      expect_round_trip(values, shape, GetParam(), 1);
+    }
+  }
+}
+
+TEST_P(RoundTrip, EveryKindInALargerMatrix) {
+  for (const MatrixKind& kind : matrix_kinds()) {
+    for (const bool transposed : {false, true}) {
+      SCOPED_TRACE(testing::Message() << kind.name << (transposed ? " transposed" : ""));
+      const Grid grid{1, 270, 1000};
+      expect_round_trip(make_values(kind, 270 * 1000, 1000), {grid, transposed}, GetParam(), 2);
+    }
+  }
+}
+
+TEST_P(RoundTrip, EmptyTensorsAreRaw) {
+  for (const Grid grid : {Grid{0, 4, 4}, Grid{1, 0, 5}, Grid{1, 5, 0}, Grid{0, 0, 0}, Grid{7, 0, 0}}) {
+    auto pack = pack_tensor({}, grid, false, GetParam(), 1);
+    ASSERT_TRUE(pack) << pack.error().message;
+    const auto header = open_pack(pack.value().bytes());
+    ASSERT_TRUE(header);
+    EXPECT_EQ(header.value().layout, Layout::kRaw);
+    EXPECT_TRUE(validate_pack(pack.value().bytes(), 1));
+    EXPECT_TRUE(decode_tensor(pack.value().bytes(), 1, {}));
+  }
+}
+
+TEST_P(RoundTrip, BytesDoNotDependOnThreads) {
+  for (const char* name : {"Gaussian", "OutlierBlocks", "HeavyTails", "EveryValueShuffled"}) {
+    const Grid grid{2, 333, 500};
+    const Values values = make_values(matrix_kind(name), 2 * 333 * 500, 500);
+    for (const bool transposed : {false, true}) {
+      auto one = pack_tensor(values, grid, transposed, GetParam(), 1);
+      ASSERT_TRUE(one);
+      for (const int threads : {2, 5}) {
+        auto many = pack_tensor(values, grid, transposed, GetParam(), threads);
+        ASSERT_TRUE(many);
+        EXPECT_THAT(many.value().bytes(), testing::ElementsAreArray(one.value().bytes())) << name;
+        Values decoded(values.size());
+        ASSERT_TRUE(decode_tensor(one.value().bytes(), threads, decoded));
+        EXPECT_TRUE(decoded == values) << name;
+      }
+    }
+  }
+}
+
+TEST_P(RoundTrip, TrainedLikeWeightsKeepTheirLayout) {
+  const Grid grid{1, 320, 872};
+  auto pack = pack_tensor(make_values(matrix_kind("Gaussian"), 320 * 872, 872), grid, false, GetParam(), 1);
+  ASSERT_TRUE(pack);
+  EXPECT_EQ(open_pack(pack.value().bytes()).value().layout, GetParam());
+}
+
+TEST_P(RoundTrip, RandomBitsFallBackToRaw) {
+  const Grid grid{1, 200, 300};
+  auto pack = pack_tensor(make_values(matrix_kind("RandomBits"), 200 * 300, 300), grid, false, GetParam(), 1);
+  ASSERT_TRUE(pack);
+  EXPECT_EQ(open_pack(pack.value().bytes()).value().layout, Layout::kRaw);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, RoundTrip, testing::Values(Layout::kRaw, Layout::kFast),
+                         [](const auto& test) { return std::string(layout_ops(test.param).name); });
+
+}  // namespace
+}  // namespace glyd::test
