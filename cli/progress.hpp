@@ -1,0 +1,42 @@
+// progress.hpp - a progress bar on standard error with bytes, rate and time left; and the way by which Ctrl-C stops a
+// call.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "interrupt.hpp"
+#include "verb.hpp"
+
+namespace glyd::cli {
+
+// One line of `width` columns: "packing  45% [####     ]  1.2 of 2.7 GB  812 MB/s  0:02 left  model.norm".
+std::string progress_line(std::string_view action, uint64_t done, uint64_t total, double seconds, std::string_view what,
+                          size_t width);
+
+// Drawn only on a terminal, and not under --quiet, --json, NO_COLOR or TERM=dumb. Lives as long as the call it shows.
+class Progress {
+ public:
+  Progress(std::string action, const Common& common);
+  ~Progress();  // takes the line away
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // For the C API: `user` is the Progress. Not 0 when a signal came.
+  static int callback(void* user, uint64_t done, uint64_t total, const char* what);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(uint64_t done, uint64_t total, std::string_view what);
+
+  std::string action_;
+  bool visible_;
+  bool drawn_ = false;
+  Clock::time_point began_ = Clock::now();
+  Clock::time_point last_drawn_{};
+  Interrupt interrupt_;
+};
+
+}  // namespace glyd::cli

@@ -1,0 +1,16 @@
+// units.hpp - numbers for people. Bytes in powers of ten (kB, MB, GB) for files, of two (GiB) for memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace glyd::cli {
+
+std::string format_bytes(uint64_t bytes);                   // "9.41 MB"
+std::string format_binary_bytes(uint64_t bytes);            // "8.97 MiB"
+std::string format_count(uint64_t count);                   // "8,192"
+std::string format_clock(double seconds);                   // "1:02", "2:03:04"
+std::string format_seconds(double seconds);                 // "0.42 s"
+std::string format_percent(uint64_t part, uint64_t whole);  // "70.7%"; "-" of nothing
+
+}  // namespace glyd::cli
