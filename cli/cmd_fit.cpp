@@ -68,8 +68,7 @@ void declare_fit(Verb& verb) {
               "memory such as 48GB or 80GiB, a number of bytes, or a GPU's name such as H200", Offer::kChoices,
               {"16GB", "24GB", "48GB", "80GB", "H100", "H200"});
   verb.require_last();
-  verb.option("-c,--context", arguments->context, "N", "tokens of context; 8192 unless given")
-      ->check(CLI::Range(1, 1 << 30));
+  verb.option("-c,--context", arguments->context, 1, 1 << 30, "tokens of context; 8192 unless given");
   verb.option("-b,--batch", arguments->batch, 1, 1 << 20, "sequences at once; 1 unless given");
   verb.revision_option(arguments->revision);
   verb.examples = {"glyd fit my-model --gpu 24GB", "glyd fit my-model --gpu H200 --context 32768 --batch 8"};
