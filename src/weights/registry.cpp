@@ -2,6 +2,7 @@
 
 #include "weights/fast/fast.hpp"
 #include "weights/raw/raw.hpp"
+#include "weights/small/small.hpp"
 
 namespace glyd {
 namespace {
@@ -11,7 +12,8 @@ const std::array kLayouts = {
     LayoutOps{Layout::kRaw, "raw", nullptr, 0, {Layout::kRaw, Layout::kRaw}, raw::pack, nullptr},
     LayoutOps{
         Layout::kFast, "fast", "mma12", fast::kRecordSteps, {Layout::kSmall, Layout::kRaw}, fast::pack, fast::open},
-    LayoutOps{Layout::kSmall, "small", "mma", small::kRecordSteps, {Layout::kFast, Layout::kRaw}, raw::pack, nullptr},
+    LayoutOps{
+        Layout::kSmall, "small", "mma", small::kRecordSteps, {Layout::kFast, Layout::kRaw}, small::pack, small::open},
 };
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST_P(RoundTrip, RandomBitsFallBackToRaw) {
   EXPECT_EQ(open_pack(pack.value().bytes()).value().layout, Layout::kRaw);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, RoundTrip, testing::Values(Layout::kRaw, Layout::kFast),
+INSTANTIATE_TEST_SUITE_P(Layouts, RoundTrip, testing::Values(Layout::kRaw, Layout::kFast, Layout::kSmall),
                          [](const auto& test) { return std::string(layout_ops(test.param).name); });
 
 }  // namespace
