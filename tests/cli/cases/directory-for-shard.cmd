@@ -1,0 +1,5 @@
+make-input model m
+glyd pack m packed -q
+rm packed/glyd-00001-of-00001.safetensors
+mkdir packed/glyd-00001-of-00001.safetensors
+glyd verify packed

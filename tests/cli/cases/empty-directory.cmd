@@ -1,0 +1,2 @@
+make-input empty-directory m
+glyd pack m out

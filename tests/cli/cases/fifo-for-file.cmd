@@ -1,0 +1,4 @@
+# Must not hang.
+make-input model m
+mkfifo m/pipe
+glyd pack m out

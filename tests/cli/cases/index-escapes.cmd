@@ -1,0 +1,2 @@
+make-input index-escapes m
+glyd pack m out

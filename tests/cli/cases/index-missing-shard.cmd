@@ -1,0 +1,2 @@
+make-input index-missing-shard m
+glyd pack m out

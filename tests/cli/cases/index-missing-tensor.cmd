@@ -1,0 +1,2 @@
+make-input index-missing-tensor m
+glyd pack m out

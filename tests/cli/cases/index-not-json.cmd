@@ -1,0 +1,2 @@
+make-input index-not-json m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input mixed-dtypes m
+glyd inspect m/model.safetensors

@@ -1,0 +1,3 @@
+make-input model m
+glyd pack m packed -q
+glyd inspect packed

@@ -1,0 +1,2 @@
+make-input sharded m
+glyd inspect m

@@ -1,0 +1,4 @@
+make-input model m
+glyd pack m packed -q
+make-input set-manifest packed '[4294967296, 4294967296, 4294967296]' tensors model.layers.0.self_attn.q_proj.weight shape
+glyd verify packed

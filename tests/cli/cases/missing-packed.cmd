@@ -1,0 +1,1 @@
+glyd verify no-such-model

@@ -1,0 +1,1 @@
+glyd pack no-such-model out

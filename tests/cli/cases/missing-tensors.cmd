@@ -1,0 +1,2 @@
+make-input no-tensors m
+glyd pack m out

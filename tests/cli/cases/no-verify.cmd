@@ -1,0 +1,3 @@
+make-input model m
+glyd pack m packed --no-verify
+glyd verify packed

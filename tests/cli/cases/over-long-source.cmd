@@ -1,0 +1,2 @@
+make-input over-long m
+glyd pack m out

@@ -1,0 +1,7 @@
+# A bar with bytes, rate and time left, no wider than the terminal, taken away at the end.
+make-input large m 64
+on-terminal glyd pack m packed -q > quiet
+on-terminal glyd pack m one --json > drawn
+grep -q '^packing *[0-9]*% \[[# ]*\]  [0-9.]* MB of [0-9.]* MB  [0-9.]* [MG]B/s  [0-9]*:[0-9]* left' drawn && echo "drawn"
+awk 'length > 100' drawn | grep -v '^{'
+wc -c < quiet

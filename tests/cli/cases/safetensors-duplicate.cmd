@@ -1,0 +1,2 @@
+make-input duplicate m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input header-nested m
+glyd pack m out

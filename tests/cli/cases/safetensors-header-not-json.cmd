@@ -1,0 +1,2 @@
+make-input header-not-json m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input header-not-object m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input header-not-utf8 m
+glyd pack m out

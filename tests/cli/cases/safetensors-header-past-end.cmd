@@ -1,0 +1,2 @@
+make-input header-past-end m
+glyd pack m out

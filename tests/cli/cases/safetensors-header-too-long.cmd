@@ -1,0 +1,2 @@
+make-input header-too-long m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input hole m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input missing-member m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input offset-overflow m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input offsets-backwards m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input overlap m
+glyd inspect m

@@ -1,0 +1,2 @@
+make-input past-end m
+glyd pack m out

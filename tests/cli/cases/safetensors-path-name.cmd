@@ -1,0 +1,2 @@
+make-input path-name m
+glyd pack m out

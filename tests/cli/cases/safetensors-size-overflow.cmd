@@ -1,0 +1,2 @@
+make-input size-overflow m
+glyd pack m out

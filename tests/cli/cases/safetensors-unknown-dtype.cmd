@@ -1,0 +1,2 @@
+make-input unknown-dtype m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input wrong-size m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input conv1d m
+glyd sizes m --json

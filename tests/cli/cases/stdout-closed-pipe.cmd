@@ -1,0 +1,2 @@
+# A reader that goes away ends the program quietly.
+glyd --help | head -1

@@ -1,0 +1,2 @@
+# A result that cannot be written is an error.
+glyd --version > /dev/full

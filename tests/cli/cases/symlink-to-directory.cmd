@@ -1,0 +1,3 @@
+make-input model m
+ln -s tokenizer m/again
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input cut-in-length m
+glyd pack m out

@@ -1,0 +1,2 @@
+make-input truncated m
+glyd pack m out

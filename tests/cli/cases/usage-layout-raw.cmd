@@ -1,0 +1,3 @@
+# A layout of single tensors, not one to ask for.
+make-input model m
+glyd pack m out --layout raw

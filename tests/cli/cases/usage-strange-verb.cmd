@@ -1,0 +1,2 @@
+# Nothing is near: no suggestion.
+glyd frobnicate

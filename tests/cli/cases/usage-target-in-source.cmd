@@ -1,0 +1,2 @@
+make-input model m
+glyd pack m m/packed

@@ -1,0 +1,2 @@
+make-input zero-length m
+glyd pack m out
