@@ -81,6 +81,18 @@ Result<void> File::write(ByteSpan bytes) {
   return Ok{};
 }
 
+Result<void> File::write_at(uint64_t offset, ByteSpan bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const size_t want = std::min(bytes.size() - done, kMostBytesACall);
+    const ssize_t put = ::pwrite(descriptor_, bytes.data() + done, want, static_cast<off_t>(offset + done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return errno_error("write", path_);
+    done += static_cast<size_t>(put);
+  }
+  return Ok{};
+}
+
 Result<void> File::sync() {
   if (::fsync(descriptor_) != 0) return errno_error("sync", path_);
   return Ok{};

@@ -28,6 +28,8 @@ class File {
   // Exactly bytes.size() bytes from `offset`; fewer is GLYD_ERROR_CORRUPT ("truncated").
   Result<void> read_at(uint64_t offset, MutableByteSpan bytes) const;
   Result<void> write(ByteSpan bytes);
+  // Over bytes that were written already; does not move the place where `write` appends.
+  Result<void> write_at(uint64_t offset, ByteSpan bytes);
   Result<void> sync();
   Result<void> close();  // reports what a close can report; safe to call twice
 
