@@ -1,0 +1,307 @@
+// linear_bench - products from packs against cuBLAS's bf16 product, timed in the same run: CUDA graphs, matrices
+// rotating through memory, JSON lines.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "dispatch/linear.hpp"
+#include "gpu_timer.hpp"
+#include "weights/weights.hpp"
+
+namespace glyd::bench {
+namespace {
+
+using cuda::cuda_check;
+
+struct Shape {
+  uint64_t rows, cols;
+  std::string name() const { return fmt::format("{}x{}", rows, cols); }
+};
+struct Group {
+  const char* name;
+  std::vector<Shape> shapes;
+};
+// The four products of a layer: q, k and v in one, attention's output, gate and up in one, down.
+const Group kGroups[] = {
+    {"8b_layer", {{6144, 4096}, {4096, 4096}, {24576, 4096}, {4096, 12288}}},
+    {"32b_layer", {{10240, 5120}, {5120, 8192}, {51200, 5120}, {5120, 25600}}},
+    {"small", {{1024, 4096}, {2048, 2048}}},
+};
+
+uint64_t mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+// Normal values times sigma, every 97th column 60 times larger where asked for.
+std::vector<uint16_t> random_bf16(uint64_t rows, uint64_t cols, float sigma, uint64_t seed, bool outliers) {
+  std::vector<uint16_t> values(rows * cols);
+  parallel_for(values.size(), 1 << 16, 0, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; ++i) {
+      const uint64_t bits = mix((i + 1) * 0x9e3779b97f4a7c15u + seed * 0xd1b54a32d192ed03u);
+      const float u = static_cast<float>(bits >> 40 & 0xffffff) / 16777216.0f + 1e-8f,
+                  v = static_cast<float>(bits & 0xffffff) / 16777216.0f;
+      float value = sigma * std::sqrt(-2 * std::log(u)) * std::cos(6.2831853f * v);
+      if (outliers && i % cols % 97 == 5) value *= 60;
+      const uint32_t word = std::bit_cast<uint32_t>(value);
+      values[i] = static_cast<uint16_t>((word + 0x7fff + (word >> 16 & 1)) >> 16);
+    }
+  });
+  return values;
+}
+
+struct Options {
+  std::vector<uint64_t> tokens{1, 8, 16};
+  std::vector<std::string> groups{"8b_layer"};
+  std::string json;
+  std::string commit = "unknown";
+  uint64_t rotate_bytes = uint64_t{1200} << 20;
+  int calls = 40, replays = 5;
+  bool free_order = false;
+};
+
+struct Times {
+  double baseline = 0, plain = 0, early = 0;
+  uint64_t differing = 0;
+  bool exact = false;
+  std::string route;
+};
+
+// One shape's matrices and packs on the device, each several times over so that no call finds its weights in L2.
+class Matrices {
+ public:
+  static Result<Matrices> create(cuda::Context& context, const Shape& shape, uint64_t rotate_bytes) {
+    Matrices m(context, shape);
+    const auto values = random_bf16(shape.rows, shape.cols, 0.02f, 1, false);
+    const Grid grid{1, shape.rows, shape.cols};
+    GLYD_TRY(const AlignedBuffer packed, pack_tensor(values, grid, false, Layout::kFast, 0));
+    m.bits_ = 8.0 * static_cast<double>(packed.size()) / static_cast<double>(values.size());
+    GLYD_CHECK(m.replicate(m.dense_, values.data(), values.size() * 2, rotate_bytes));
+    GLYD_CHECK(m.replicate(m.packs_, packed.data(), packed.size(), rotate_bytes));
+    for (const auto& buffer : m.packs_) {
+      GLYD_TRY(auto opened, cuda::DevicePack::open(context, packed.bytes().first(kPackHeaderBytes), packed.size(),
+                                                   buffer.as<void>()));
+      m.opened_.push_back(std::move(opened));
+    }
+    const auto x = random_bf16(kMostTokens, shape.cols, 1.0f, 7, true);
+    GLYD_TRY(m.x_, cuda::DeviceBuffer::allocate(x.size() * 2));
+    GLYD_CHECK(cuda_check(cudaMemcpy(m.x_.as<void>(), x.data(), x.size() * 2, cudaMemcpyHostToDevice), "cudaMemcpy"));
+    GLYD_TRY(m.y_, cuda::DeviceBuffer::allocate(kMostTokens * shape.rows * 2));
+    const uint64_t workspace = cuda::linear_workspace_bytes(*m.opened_[0]);
+    GLYD_TRY(m.workspace_, cuda::DeviceBuffer::allocate(workspace));
+    m.workspace_bytes_ = workspace;
+    GLYD_CHECK(cuda::initialise_workspace(m.workspace_.as<void>(), workspace, nullptr));
+    return m;
+  }
+
+  double bits() const { return bits_; }
+
+  Result<Times> measure(uint64_t tokens, const Options& options) {
+    Times times;
+    cuda::DevicePack& pack = *opened_[0];
+    if (!options.free_order) GLYD_CHECK(cuda::prepare(pack, std::vector{tokens}, false));
+    GLYD_TRY(cuda::Cublas* const cublas, context_->cublas());
+    const auto dense = [&](int i, cudaStream_t stream) {
+      cuda::DenseProduct product{dense_[static_cast<size_t>(i) % dense_.size()].as<void>(),
+                                 x_.as<void>(),
+                                 nullptr,
+                                 y_.as<void>(),
+                                 static_cast<int>(shape_.rows),
+                                 static_cast<int>(shape_.cols),
+                                 static_cast<int>(tokens),
+                                 static_cast<int64_t>(shape_.cols),
+                                 static_cast<int64_t>(shape_.rows)};
+      return cublas->multiply(product, workspace_.as<uint8_t>() + cuda::kPartialBytes, stream);
+    };
+    const auto packed = [&](bool early) {
+      return [&, early](int i, cudaStream_t stream) {
+        cuda::LinearCall call;
+        call.x = x_.as<uint16_t>(), call.tokens = tokens, call.x_stride = shape_.cols;
+        call.y = y_.as<uint16_t>(), call.y_stride = shape_.rows;
+        call.exact = !options.free_order, call.early = early;
+        call.workspace = workspace_.as<void>(), call.workspace_bytes = workspace_bytes_, call.stream = stream;
+        return cuda::linear(*opened_[static_cast<size_t>(i) % opened_.size()], call);
+      };
+    };
+    std::vector<uint16_t> expected, got;
+    GLYD_TRY(const double before, time_in_graph(options.calls, options.replays, dense));
+    GLYD_CHECK(read_y(tokens, expected));
+    GLYD_TRY(times.plain, time_in_graph(options.calls, options.replays, packed(false)));
+    GLYD_CHECK(read_y(tokens, got));
+    for (size_t i = 0; i < got.size(); ++i) times.differing += got[i] != expected[i];
+    GLYD_TRY(times.early, time_in_graph(options.calls, options.replays, packed(true)));
+    GLYD_CHECK(read_y(tokens, got));
+    for (size_t i = 0; i < got.size(); ++i) times.differing += got[i] != expected[i];
+    GLYD_TRY(const double after, time_in_graph(options.calls, options.replays, dense));
+    times.baseline = (before + after) / 2;
+    const cuda::RouteInfo route = cuda::route_of(pack, tokens, false, !options.free_order);
+    times.exact = route.exact;
+    times.route = route.kind == cuda::RouteKind::kFused ? "fused" : "decode";
+    describe(pack, tokens, route);
+    return times;
+  }
+
+ private:
+  static constexpr uint64_t kMostTokens = 4096;
+
+  Matrices(cuda::Context& context, const Shape& shape) : context_(&context), shape_(shape) {}
+
+  Result<void> replicate(std::vector<cuda::DeviceBuffer>& out, const void* data, uint64_t bytes,
+                         uint64_t rotate_bytes) {
+    const uint64_t copies = std::clamp<uint64_t>(rotate_bytes / bytes + 1, 2, 64);
+    for (uint64_t i = 0; i < copies; ++i) {
+      GLYD_TRY(auto buffer, cuda::DeviceBuffer::allocate(bytes));
+      const void* const source = i == 0 ? data : out[0].as<void>();
+      GLYD_CHECK(cuda_check(cudaMemcpy(buffer.as<void>(), source, bytes, cudaMemcpyDefault), "cudaMemcpy"));
+      out.push_back(std::move(buffer));
+    }
+    return Ok{};
+  }
+
+  Result<void> read_y(uint64_t tokens, std::vector<uint16_t>& out) {
+    out.resize(tokens * shape_.rows);
+    GLYD_CHECK(cuda_check(cudaMemcpy(out.data(), y_.as<void>(), out.size() * 2, cudaMemcpyDeviceToHost), "cudaMemcpy"));
+    return cuda_check(cudaMemset(y_.as<void>(), 0xff, out.size() * 2), "cudaMemset");
+  }
+
+  void describe(cuda::DevicePack& pack, uint64_t tokens, const cuda::RouteInfo& route) const {
+    if (route.kind != cuda::RouteKind::kFused) {
+      cuda::Verdict verdict;
+      const bool known = context_->find_verdict({shape_.rows, shape_.cols, tokens, false}, verdict);
+      fmt::print(stderr, "  {} (verdict {}: best S={} with {} differing)\n", route.reason, known, verdict.splits,
+                 verdict.differing);
+      return;
+    }
+    const cuda::LinearPlan& plan = pack.route_of_splits(tokens, route.splits)->plan;
+    fmt::print(stderr, "  S={} teams={} warps={} depth={} x_pieces={} shared={}K\n", plan.splits, plan.teams,
+               plan.team_warps, plan.depth, plan.x_pieces, plan.shared_bytes >> 10);
+  }
+
+  cuda::Context* context_;
+  Shape shape_;
+  double bits_ = 0;
+  std::vector<cuda::DeviceBuffer> dense_, packs_;
+  std::vector<std::unique_ptr<cuda::DevicePack>> opened_;
+  cuda::DeviceBuffer x_, y_, workspace_;
+  uint64_t workspace_bytes_ = 0;
+};
+
+class Report {
+ public:
+  explicit Report(const std::string& path) : file_(path.empty() ? nullptr : std::fopen(path.c_str(), "w")) {}
+  ~Report() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  Report(const Report&) = delete;
+  Report& operator=(const Report&) = delete;
+
+  void head(const std::string& command, const Options& options, cuda::Context& context, uint64_t cublas_version) {
+    cudaDeviceProp properties{};
+    int driver = 0, runtime = 0;
+    cudaGetDeviceProperties(&properties, context.device().ordinal);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    write({{"command", command},
+           {"commit", options.commit},
+           {"gpu", properties.name},
+           {"driver", driver},
+           {"cuda", runtime},
+           {"cublas", cublas_version},
+           {"calls", options.calls},
+           {"replays", options.replays},
+           {"rotate_bytes", options.rotate_bytes}});
+  }
+
+  void line(const std::string& matrix, uint64_t tokens, const char* launch, const Times& times, double time,
+            double bits) {
+    write({{"layout", "fast"},
+           {"matrix", matrix},
+           {"tokens", tokens},
+           {"exact", times.exact},
+           {"arch", "sm_90a"},
+           {"launch", launch},
+           {"route", times.route},
+           {"ratio", round4(time / times.baseline)},
+           {"time_us", round4(time)},
+           {"baseline_us", round4(times.baseline)},
+           {"differing_outputs", times.differing},
+           {"bits", round4(bits)}});
+  }
+
+ private:
+  static double round4(double v) { return std::round(v * 10000) / 10000; }
+  void write(const nlohmann::json& line) {
+    fmt::print("{}\n", line.dump());
+    std::fflush(stdout);
+    if (file_ != nullptr) fmt::print(file_, "{}\n", line.dump());
+  }
+  std::FILE* file_;
+};
+
+Result<void> run_group(cuda::Context& context, const Group& group, const Options& options, Report& report) {
+  std::map<uint64_t, Times> sums;
+  double bits = 0, values = 0;
+  for (const Shape& shape : group.shapes) {
+    GLYD_TRY(Matrices matrices, Matrices::create(context, shape, options.rotate_bytes));
+    const double count = static_cast<double>(shape.rows * shape.cols);
+    bits += matrices.bits() * count;
+    values += count;
+    for (const uint64_t tokens : options.tokens) {
+      GLYD_TRY(const Times times, matrices.measure(tokens, options));
+      report.line(shape.name(), tokens, "plain", times, times.plain, matrices.bits());
+      report.line(shape.name(), tokens, "early", times, times.early, matrices.bits());
+      const auto [sum, first] = sums.try_emplace(tokens, times);
+      if (first) continue;
+      Times& total = sum->second;
+      total.baseline += times.baseline, total.plain += times.plain, total.early += times.early;
+      total.differing += times.differing;
+      total.exact = total.exact && times.exact;
+      if (total.route != times.route) total.route = "mixed";
+    }
+  }
+  if (std::string_view(group.name) == "small") return Ok{};
+  for (const auto& [tokens, total] : sums) {
+    report.line(group.name, tokens, "plain", total, total.plain, bits / values);
+    report.line(group.name, tokens, "early", total, total.early, bits / values);
+  }
+  return Ok{};
+}
+
+Result<void> run(const std::string& command, const Options& options) {
+  GLYD_TRY(const auto context, cuda::Context::create({}));
+  GLYD_TRY(cuda::Cublas* const cublas, context->cublas());
+  Report report(options.json);
+  report.head(command, options, *context, cublas->version());
+  for (const std::string& name : options.groups) {
+    for (const Group& group : kGroups) {
+      if (name == group.name) GLYD_CHECK(run_group(*context, group, options, report));
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace
+}  // namespace glyd::bench
+
+int main(int argc, char** argv) {
+  CLI::App app{"Times products from packs on the GPU against cuBLAS's bf16 products."};
+  glyd::bench::Options options;
+  app.add_option("--tokens", options.tokens, "rows of x")->delimiter(',');
+  app.add_option("--matrices", options.groups, "8b_layer, 32b_layer, small")->delimiter(',');
+  app.add_option("--json", options.json, "also write the lines to this file");
+  app.add_option("--commit", options.commit, "what the head line says of the source");
+  app.add_option("--calls", options.calls, "calls a graph");
+  app.add_option("--replays", options.replays, "timed replays; the median counts");
+  app.add_flag("--free", options.free_order, "products in any order instead of exact ones");
+  CLI11_PARSE(app, argc, argv);
+  std::string command;
+  for (int i = 0; i < argc; ++i) command += (i > 0 ? " " : "") + std::string(argv[i]);
+  const auto result = glyd::bench::run(command, options);
+  if (!result) fmt::print(stderr, "linear_bench: {}\n", result.error().message);
+  return result ? 0 : 1;
+}

@@ -1,0 +1,80 @@
+// fast_chunk.hpp - one lane's part of a chunk of `fast`, from the stored words to tensor core operands. Spec:
+// docs/spec/weights.md 4. Everything here runs on the host too, where tests hold it against the CPU decoder.
+#pragma once
+
+#include <cstdint>
+
+#include "format/fast_patch.hpp"
+#include "format/host_device.hpp"
+
+namespace glyd::cuda {
+
+// The upper exponent bits of a weight of the window, as they stand in the high byte of a bf16 (u = 15).
+inline constexpr uint32_t kWindowByte = fast::kWindowUpper << 2;
+inline constexpr uint32_t kWindowWord = kWindowByte * 0x01010101u;
+
+GLYD_HD uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
+#if defined(__CUDA_ARCH__)
+  return __byte_perm(a, b, selector);
+#else
+  const uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
+  uint32_t out = 0;
+  for (uint32_t i = 0; i < 4; ++i) out |= static_cast<uint32_t>(bytes >> (selector >> (4 * i) & 7) * 8 & 0xff) << 8 * i;
+  return out;
+#endif
+}
+
+// a where mask is set, else b: one lop3.
+GLYD_HD constexpr uint32_t select_bits(uint32_t mask, uint32_t a, uint32_t b) { return (a & mask) | (b & ~mask); }
+
+// low: the low plane's 8 words of the lane (4 steps of 8 bytes); high: X0..X2; upper: for each byte of `low` the upper
+// exponent bits in place (kWindowByte unless patched). out[4 * step + r] is register r of the A operand of that step,
+// exponents shifted.
+GLYD_HD void decode_chunk(const uint32_t (&low)[8], const uint32_t (&high)[3], const uint32_t (&upper)[8],
+                          uint32_t (&out)[16]) {
+  // fast::unpack_high with the masks moved behind the rotations, so that each word is one AND-OR.
+  const uint32_t last = select_bits(0x78787878u, select_bits(0x60606060u, high[0], high[1] >> 2), high[2] >> 4);
+  const uint32_t words[8] = {high[0],
+                             fast::rotr32(high[0], 3),
+                             high[1],
+                             fast::rotr32(high[1], 3),
+                             high[2],
+                             fast::rotr32(high[2], 3),
+                             fast::rotr32(last, 5),
+                             fast::rotr32(last, 2)};
+#pragma unroll
+  for (uint32_t w = 0; w < 8; ++w) {
+    const uint32_t bytes = (words[w] & fast::kHighMask) | upper[w];
+    out[2 * w] = byte_permute(low[w], bytes, 0x5140);
+    out[2 * w + 1] = byte_permute(low[w], bytes, 0x7362);
+  }
+}
+
+// A patch slot's first word (spec 4.3).
+struct SlotHeader {
+  uint32_t first = 0, second = 0;  // entries of chunk 0 and 1
+  bool overflow = false;
+  GLYD_HD uint32_t entries() const { return first + second; }
+};
+GLYD_HD SlotHeader slot_header(uint32_t word) {
+  return {word & fast::kSlotCountMask, word >> 8 & fast::kSlotCountMask, (word & fast::kSlotFlag) != 0};
+}
+
+// Entry i as words: the word of the slot in which it starts, and the shift there; it may reach into the next word.
+GLYD_HD constexpr uint32_t entry_word(uint32_t i) { return (16 + fast::kEntryBits * i) / 32; }
+GLYD_HD constexpr uint32_t entry_shift(uint32_t i) { return (16 + fast::kEntryBits * i) % 32; }
+
+struct Patch {
+  uint32_t place;  // in the record: bit 10 is the chunk
+  uint32_t byte;   // upper exponent bits, as they stand in a bf16's high byte
+};
+// `bits`: the entry at its low end.
+GLYD_HD Patch slot_patch(uint32_t bits, bool second_chunk) {
+  constexpr uint32_t kBytes = fast::upper_of_class(0) << 2 | fast::upper_of_class(1) << 10 |
+                              fast::upper_of_class(2) << 18 | fast::upper_of_class(3) << 26;
+  return {(bits & 0x3ff) | (second_chunk ? fast::kChunkWeights : 0), byte_permute(kBytes, 0, bits >> 10 & 3) & 0xff};
+}
+// An entry of an overflow group (spec 4.4).
+GLYD_HD Patch overflow_patch(uint32_t word) { return {word & fast::kPatchOrderBits, fast::patch_upper(word) << 2}; }
+
+}  // namespace glyd::cuda

@@ -1,0 +1,135 @@
+// fast_record.cuh - the decode stage: a record of `fast` in shared memory to tensor core operands, by one warp.
+#pragma once
+
+#include "arch/shared_memory.cuh"
+#include "decode/fast_chunk.hpp"
+
+namespace glyd::cuda {
+
+// A lane's stored words of a record's two chunks.
+struct RecordWords {
+  uint32_t low[2][8];
+  uint32_t high[2][3];
+
+  __device__ __forceinline__ void load(uint32_t record, uint32_t lane) {
+#pragma unroll
+    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+      const uint32_t at = record + chunk * fast::kChunkBytes;
+      set_low(chunk, 0, arch::load_shared_16(at + lane * 16));
+      set_low(chunk, 1, arch::load_shared_16(at + 512 + lane * 16));
+#pragma unroll
+      for (uint32_t i = 0; i < 3; ++i) high[chunk][i] = arch::load_shared_4(at + 1024 + 128 * i + lane * 4);
+    }
+  }
+
+  // A strip's last record, of `steps` steps; what it lacks is zero.
+  __device__ __forceinline__ void load_tail(uint32_t record, uint32_t steps, uint32_t lane) {
+#pragma unroll
+    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+      const uint32_t at = record + chunk * fast::kChunkBytes, present = fast::chunk_steps(steps, chunk);
+#pragma unroll
+      for (uint32_t pair = 0; pair < 2; ++pair) {
+        uint4 words = make_uint4(0, 0, 0, 0);
+        if (2 * pair + 1 < present) {
+          words = arch::load_shared_16(at + pair * 512 + lane * 16);
+        } else if (2 * pair < present) {
+          const uint2 lone = arch::load_shared_8(at + pair * 512 + lane * 8);
+          words.x = lone.x;
+          words.y = lone.y;
+        }
+        set_low(chunk, pair, words);
+      }
+      const uint32_t high_at = at + fast::low_plane_bytes(present) + lane * 4;
+#pragma unroll
+      for (uint32_t i = 0; i < 3; ++i) high[chunk][i] = i < present ? arch::load_shared_4(high_at + 128 * i) : 0;
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void set_low(uint32_t chunk, uint32_t pair, uint4 words) {
+    low[chunk][4 * pair] = words.x;
+    low[chunk][4 * pair + 1] = words.y;
+    low[chunk][4 * pair + 2] = words.z;
+    low[chunk][4 * pair + 3] = words.w;
+  }
+};
+
+// The overflow array of a pack; reads stay inside whatever the pack says.
+struct Overflow {
+  const uint32_t* words;
+  uint32_t count;
+};
+
+// A warp's 2 KiB of upper exponent bytes for the weights of a record, at their places. Between records every byte is
+// the window's; patches overwrite single bytes and take them back, so that decoding reads them as the OR operand that
+// it needs anyway.
+class PatchScratch {
+ public:
+  static constexpr uint32_t kBytes = 2048;
+
+  __device__ __forceinline__ PatchScratch(uint32_t address, uint32_t lane)
+      : address_(address), lane_(lane), entry_word_(entry_word(lane) * 4), entry_shift_(entry_shift(lane)) {}
+
+  __device__ __forceinline__ void fill() const {
+    const uint4 window = make_uint4(kWindowWord, kWindowWord, kWindowWord, kWindowWord);
+#pragma unroll 1
+    for (uint32_t at = lane_ * 16; at < kBytes; at += 512) arch::store_shared_16(address_ + at, window);
+  }
+
+  // Applies the patches of the slot at `slot` (of `slot_bytes` bytes, room for `most` entries). Synchronise the warp
+  // before reading.
+  __device__ __forceinline__ void apply(uint32_t slot, uint32_t slot_bytes, uint32_t most, const Overflow& overflow) {
+    const SlotHeader header = slot_header(arch::load_shared_4(slot) & 0xffff);
+    const uint32_t words = slot + entry_word_;
+    const uint32_t bits = __funnelshift_r(arch::load_shared_4(words), arch::load_shared_4(words + 4), entry_shift_);
+    const Patch patch = slot_patch(bits, lane_ >= header.first);
+    mine_ = lane_ < header.entries();
+    place_ = address_ + patch.place;
+    if (mine_) arch::store_shared_1(place_, patch.byte);
+    crowded_ = header.overflow || header.entries() > 32;
+    if (__builtin_expect(crowded_, 0)) apply_rest(slot, header, slot_bytes, most, overflow);
+  }
+
+  // The upper bytes of this lane's weights of a chunk.
+  __device__ __forceinline__ void read(uint32_t chunk, uint32_t (&upper)[8]) const {
+    const uint4 a = arch::load_shared_16(address_ + chunk * 1024 + lane_ * 16);
+    const uint4 b = arch::load_shared_16(address_ + chunk * 1024 + 512 + lane_ * 16);
+    upper[0] = a.x, upper[1] = a.y, upper[2] = a.z, upper[3] = a.w;
+    upper[4] = b.x, upper[5] = b.y, upper[6] = b.z, upper[7] = b.w;
+  }
+
+  // Takes the patches back. Synchronise the warp after reading, before this.
+  __device__ __forceinline__ void undo() const {
+    if (mine_) arch::store_shared_1(place_, kWindowByte);
+    if (__builtin_expect(crowded_, 0)) fill();
+  }
+
+ private:
+  // Entries past the 32nd, and the overflow group.
+  __device__ __forceinline__ void apply_rest(uint32_t slot, const SlotHeader& header, uint32_t slot_bytes,
+                                             uint32_t most, const Overflow& overflow) const {
+    const uint32_t entries = min(header.entries(), most);
+#pragma unroll 1
+    for (uint32_t i = 32 + lane_; i < entries; i += 32) {
+      const uint32_t words = slot + entry_word(i) * 4;
+      const uint32_t bits = __funnelshift_r(arch::load_shared_4(words), arch::load_shared_4(words + 4), entry_shift(i));
+      const Patch patch = slot_patch(bits, i >= header.first);
+      arch::store_shared_1(address_ + patch.place, patch.byte);
+    }
+    if (!header.overflow) return;
+    const uint32_t group = arch::load_shared_4(slot + slot_bytes - 4);
+    if (group >= overflow.count) return;
+    const uint32_t count = min(overflow.words[group], overflow.count - 1 - group);
+#pragma unroll 1
+    for (uint32_t i = lane_; i < count; i += 32) {
+      const Patch patch = overflow_patch(overflow.words[group + 1 + i]);
+      arch::store_shared_1(address_ + patch.place, patch.byte);
+    }
+  }
+
+  uint32_t address_, lane_, entry_word_, entry_shift_;
+  uint32_t place_ = 0;
+  bool mine_ = false, crowded_ = false;
+};
+
+}  // namespace glyd::cuda

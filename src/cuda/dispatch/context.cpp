@@ -1,0 +1,134 @@
+#include "dispatch/context.hpp"
+
+#include "gemm/linear_kernels.hpp"
+
+namespace glyd::cuda {
+namespace {
+
+const void* kernel_of(const LinearPlan& plan) {
+  const bool split = plan.splits > 1;
+  switch (token_tile(plan.tokens)) {
+    case 1:
+      return linear_kernel<1>(split);
+    case 8:
+      return linear_kernel<8>(split);
+    case 16:
+      return linear_kernel<16>(split);
+    case 32:
+      return linear_kernel<32>(split);
+    default:
+      return linear_kernel<64>(split);
+  }
+}
+
+// Splits for products whose order is free: enough units to fill the GPU four times over, none shorter than 512 columns.
+uint32_t free_splits(const Grid& grid, uint32_t multiprocessors) {
+  uint32_t splits = 1;
+  while (splits < 16 && grid.strips_a_matrix() * splits < 4 * uint64_t{multiprocessors} &&
+         grid.cols / (splits + 1) >= 512)
+    ++splits;
+  return splits;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Context>> Context::create(const ContextOptions& options) {
+  auto context = std::unique_ptr<Context>(new Context(options));
+  GLYD_TRY(context->device_, read_device(options.device));
+  if (context->device_.compute_major != 9 || context->device_.compute_minor != 0) {
+    return unsupported("GPU {} has compute capability {}.{}; this build of libglyd_cuda is for 9.0 (Hopper)",
+                       options.device, context->device_.compute_major, context->device_.compute_minor);
+  }
+  const ScopedDevice scope(options.device);
+  GLYD_TRY(context->zeros_, DeviceBuffer::allocate(256));
+  GLYD_CHECK(cuda_check(cudaMemset(context->zeros_.as<void>(), 0, 256), "cudaMemset"));
+  return context;
+}
+
+Result<Cublas*> Context::cublas() {
+  const std::lock_guard lock(cublas_mutex_);
+  if (cublas_ == nullptr) {
+    const ScopedDevice scope(options_.device);
+    GLYD_TRY(cublas_, Cublas::create(options_.cublas));
+  }
+  return cublas_.get();
+}
+
+bool Context::find_verdict(const ProductKey& key, Verdict& verdict) const {
+  const std::lock_guard lock(verdicts_mutex_);
+  const auto found = verdicts_.find(key);
+  if (found == verdicts_.end()) return false;
+  verdict = found->second;
+  return true;
+}
+
+void Context::store_verdict(const ProductKey& key, const Verdict& verdict) {
+  const std::lock_guard lock(verdicts_mutex_);
+  verdicts_[key] = verdict;
+}
+
+Result<std::unique_ptr<DevicePack>> DevicePack::open(Context& context, ByteSpan header, uint64_t pack_bytes,
+                                                     const void* device) {
+  GLYD_TRY(const PackHeader read, read_pack_header(header, pack_bytes));
+  if (reinterpret_cast<uintptr_t>(device) % kPackAlignment != 0) {
+    return invalid_argument("pack: its device memory is not 128-byte aligned");
+  }
+  auto pack = std::unique_ptr<DevicePack>(new DevicePack(context, read));
+  PackArrays& arrays = pack->arrays_;
+  arrays.coding = read.layout == Layout::kFast    ? Coding::kFast
+                  : read.layout == Layout::kSmall ? Coding::kSmall
+                                                  : Coding::kRaw;
+  arrays.grid = read.grid;
+  arrays.transposed = read.transposed;
+  arrays.base = read.base;
+  arrays.slot_bytes = read.slot_bytes;
+  arrays.min_bits = read.min_bits;
+  for (uint32_t i = 0; i < kPackArrays; ++i) {
+    arrays.arrays[i] = static_cast<const uint8_t*>(device) + read.array_offset(i);
+    arrays.bytes[i] = read.array_bytes[i];
+  }
+  return pack;
+}
+
+const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits) {
+  if (tokens > kMostFusedTokens) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const std::pair key{tokens, splits};
+  if (const auto found = routes_.find(key); found != routes_.end()) return &found->second;
+  const auto plan = plan_linear(header_, static_cast<uint32_t>(tokens), splits, context_.device().limits);
+  if (!plan || partial_bytes(*plan) > kPartialBytes) return nullptr;
+  const void* const kernel = kernel_of(*plan);
+  const auto shared = static_cast<int>(context_.device().limits.shared_bytes);
+  const ScopedDevice scope(context_.device().ordinal);
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) != cudaSuccess) return nullptr;
+  return &routes_.emplace(key, Route{*plan, kernel}).first->second;
+}
+
+const Route* DevicePack::exact_route(uint64_t tokens, bool bias) {
+  if (tokens < 1 || tokens > kMostFusedTokens) return nullptr;
+  std::atomic<const Route*>& cached = exact_[2 * tokens + bias];
+  if (const Route* route = cached.load(std::memory_order_acquire)) return route;
+  Verdict verdict;
+  if (!context_.find_verdict({header_.grid.rows, header_.grid.cols, tokens, bias}, verdict) || !verdict.exact)
+    return nullptr;
+  const Route* const route = route_of_splits(tokens, verdict.splits);
+  cached.store(route, std::memory_order_release);
+  return route;
+}
+
+const Route* DevicePack::free_route(uint64_t tokens) {
+  if (tokens < 1 || tokens > kMostFusedTokens) return nullptr;
+  if (const Route* route = exact_route(tokens, false)) return route;
+  std::atomic<const Route*>& cached = free_[tokens];
+  if (const Route* route = cached.load(std::memory_order_acquire)) return route;
+  const Route* const route =
+      route_of_splits(tokens, free_splits(header_.grid, context_.device().limits.multiprocessors));
+  cached.store(route, std::memory_order_release);
+  return route;
+}
+
+void DevicePack::refresh() {
+  for (auto& route : exact_) route.store(nullptr, std::memory_order_release);
+}
+
+}  // namespace glyd::cuda

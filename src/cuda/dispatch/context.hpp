@@ -1,0 +1,104 @@
+// context.hpp - one GPU's state: its limits, cuBLAS, and which products are known to be exact.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "dispatch/cublas.hpp"
+#include "dispatch/device.hpp"
+#include "unpack/pack_arrays.hpp"
+
+namespace glyd::cuda {
+
+inline constexpr uint64_t kPartialBytes = uint64_t{4} << 20;  // of a workspace, all ones between calls
+// torch's own on Hopper: 4096 KiB times 8.
+inline constexpr uint64_t kCublasWorkspaceBytes = uint64_t{32} << 20;
+
+struct ContextOptions {
+  int device = 0;
+  CublasOptions cublas{kCublasWorkspaceBytes, true};
+};
+
+// What the sums of a product depend on.
+struct ProductKey {
+  uint64_t rows = 0, cols = 0, tokens = 0;
+  bool bias = false;
+  auto operator<=>(const ProductKey&) const = default;
+};
+
+// What a check found: cuBLAS's bits are those of sums over `splits` splits, or of none that was tried.
+struct Verdict {
+  bool exact = false;
+  uint32_t splits = 1;
+  uint64_t differing = 0;  // outputs of the best try
+};
+
+class Context {
+ public:
+  static Result<std::unique_ptr<Context>> create(const ContextOptions& options);
+
+  const DeviceInfo& device() const { return device_; }
+  const CublasOptions& cublas_options() const { return options_.cublas; }
+  // cuBLAS, or why there is none.
+  Result<Cublas*> cublas();
+  // 16 zero bytes and more, for packs without slots.
+  const uint8_t* zeros() const { return zeros_.as<uint8_t>(); }
+
+  bool find_verdict(const ProductKey& key, Verdict& verdict) const;
+  void store_verdict(const ProductKey& key, const Verdict& verdict);
+
+ private:
+  explicit Context(const ContextOptions& options) : options_(options) {}
+
+  ContextOptions options_;
+  DeviceInfo device_;
+  DeviceBuffer zeros_;
+  std::mutex cublas_mutex_;
+  std::unique_ptr<Cublas> cublas_;
+  mutable std::mutex verdicts_mutex_;
+  std::map<ProductKey, Verdict> verdicts_;
+};
+
+// How one product runs on the fused kernel.
+struct Route {
+  LinearPlan plan;
+  const void* kernel = nullptr;
+};
+
+// A pack in device memory.
+class DevicePack {
+ public:
+  // `header`: the pack's first 128 bytes; `device`: all of it, 128-byte aligned, in the memory of the context's GPU.
+  static Result<std::unique_ptr<DevicePack>> open(Context& context, ByteSpan header, uint64_t pack_bytes,
+                                                  const void* device);
+
+  Context& context() const { return context_; }
+  const PackHeader& header() const { return header_; }
+  const PackArrays& arrays() const { return arrays_; }
+
+  // The fused route of a product whose verdict is exact, or (free) of any; null where there is none. Cheap from the
+  // second call on.
+  const Route* exact_route(uint64_t tokens, bool bias);
+  const Route* free_route(uint64_t tokens);
+  // A route with this many splits, whatever the verdicts; null where the kernel cannot serve it.
+  const Route* route_of_splits(uint64_t tokens, uint32_t splits);
+  // Forgets what exact_route found out: verdicts have changed.
+  void refresh();
+
+ private:
+  DevicePack(Context& context, const PackHeader& header) : context_(context), header_(header) {}
+
+  Context& context_;
+  PackHeader header_;
+  PackArrays arrays_;
+  // By tokens (and bias); written once under the mutex, read without it.
+  std::array<std::atomic<const Route*>, 2 * (kMostFusedTokens + 1)> exact_{};
+  std::array<std::atomic<const Route*>, kMostFusedTokens + 1> free_{};
+  std::mutex mutex_;
+  std::map<std::pair<uint64_t, uint32_t>, Route> routes_;  // by tokens and splits
+};
+
+}  // namespace glyd::cuda

@@ -1,0 +1,84 @@
+#include "dispatch/device.hpp"
+
+#include <utility>
+
+namespace glyd::cuda {
+namespace {
+
+using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
+
+EncodeTiled encode_tiled() {
+  static const EncodeTiled function = [] {
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &result);
+    return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? reinterpret_cast<EncodeTiled>(entry)
+                                                                         : nullptr;
+  }();
+  return function;
+}
+
+}  // namespace
+
+Result<void> cuda_check(cudaError_t error, const char* call) {
+  if (error == cudaSuccess) return Ok{};
+  const Status status = error == cudaErrorMemoryAllocation     ? GLYD_ERROR_OUT_OF_MEMORY
+                        : error == cudaErrorNoDevice           ? GLYD_ERROR_UNSUPPORTED
+                        : error == cudaErrorInsufficientDriver ? GLYD_ERROR_UNSUPPORTED
+                        : error == cudaErrorInvalidDevice      ? GLYD_ERROR_INVALID_ARGUMENT
+                                                               : GLYD_ERROR_INTERNAL;
+  return make_error(status, "{}: {}", call, cudaGetErrorString(error));
+}
+
+Result<DeviceInfo> read_device(int ordinal) {
+  DeviceInfo info;
+  info.ordinal = ordinal;
+  const auto get = [&](cudaDeviceAttr attribute) -> Result<int> {
+    int value = 0;
+    GLYD_CHECK(cuda_check(cudaDeviceGetAttribute(&value, attribute, ordinal), "cudaDeviceGetAttribute"));
+    return value;
+  };
+  GLYD_TRY(info.compute_major, get(cudaDevAttrComputeCapabilityMajor));
+  GLYD_TRY(info.compute_minor, get(cudaDevAttrComputeCapabilityMinor));
+  GLYD_TRY(const int multiprocessors, get(cudaDevAttrMultiProcessorCount));
+  GLYD_TRY(const int shared, get(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  info.limits = {static_cast<uint32_t>(multiprocessors), static_cast<uint32_t>(shared)};
+  return info;
+}
+
+Result<DeviceBuffer> DeviceBuffer::allocate(uint64_t bytes) {
+  DeviceBuffer buffer;
+  GLYD_CHECK(cuda_check(cudaMalloc(&buffer.data_, bytes == 0 ? 1 : bytes), "cudaMalloc"));
+  return buffer;
+}
+
+bool x_is_mappable(const void* x, uint64_t x_stride) {
+  return reinterpret_cast<uintptr_t>(x) % 16 == 0 && x_stride % 8 == 0 && x_stride < uint64_t{1} << 38;
+}
+
+Result<CUtensorMap> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride) {
+  const EncodeTiled encode = encode_tiled();
+  if (encode == nullptr) return unsupported("the driver has no cuTensorMapEncodeTiled; it is too old");
+  CUtensorMap map{};
+  const cuuint32_t tile = token_tile(plan.tokens);
+  const cuuint32_t steps[3] = {1, 1, 1};
+  CUresult result;
+  if (plan.x_by_chunk) {
+    const cuuint64_t sizes[2] = {plan.cols, plan.tokens}, strides[1] = {x_stride * 2};
+    const cuuint32_t box[2] = {kChunkCols, tile};
+    result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<uint16_t*>(x), sizes, strides, box, steps,
+                    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  } else {
+    const cuuint64_t sizes[3] = {kChunkCols, plan.tokens, plan.chunks}, strides[2] = {x_stride * 2, 2 * kChunkCols};
+    const cuuint32_t box[3] = {kChunkCols, tile, x_piece_chunks(tile)};
+    result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<uint16_t*>(x), sizes, strides, box, steps,
+                    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  }
+  if (result != CUDA_SUCCESS) return internal("cuTensorMapEncodeTiled: driver error {}", static_cast<int>(result));
+  return map;
+}
+
+}  // namespace glyd::cuda

@@ -1,0 +1,137 @@
+#include "dispatch/linear.hpp"
+
+#include <cmath>
+
+#include "unpack/unpack.hpp"
+
+namespace glyd::cuda {
+namespace {
+
+Result<void> check_call(const DevicePack& pack, const LinearCall& call) {
+  const Grid& grid = pack.header().grid;
+  if (call.matrix >= grid.stack) return invalid_argument("linear: matrix {} of a stack of {}", call.matrix, grid.stack);
+  if (call.tokens == 0 || grid.rows == 0) return Ok{};
+  if (call.x == nullptr || call.y == nullptr) return invalid_argument("linear: x or y is null");
+  if (call.x_stride < grid.cols || call.y_stride < grid.rows) {
+    return invalid_argument("linear: a stride is shorter than its row (x_stride {} of {}, y_stride {} of {})",
+                            call.x_stride, grid.cols, call.y_stride, grid.rows);
+  }
+  return Ok{};
+}
+
+// Decodes the matrix to the workspace behind the partial sums, then multiplies as torch does.
+Result<void> decode_and_multiply(DevicePack& pack, const LinearCall& call) {
+  const PackHeader& header = pack.header();
+  Context& context = pack.context();
+  constexpr uint64_t kMostInt = 0x7fffffff;
+  if (call.tokens > kMostInt || call.x_stride > kMostInt || call.y_stride > kMostInt) {
+    return unsupported("linear: cuBLAS takes sizes up to 2^31 - 1");
+  }
+  if (call.workspace_bytes < linear_workspace_bytes(pack)) {
+    return make_error(GLYD_ERROR_BUFFER_TOO_SMALL, "linear: decoding needs a workspace of {} bytes, {} were given",
+                      linear_workspace_bytes(pack), call.workspace_bytes);
+  }
+  GLYD_TRY(Cublas* const cublas, context.cublas());
+  uint8_t* const cublas_workspace = static_cast<uint8_t*>(call.workspace) + kPartialBytes;
+  uint16_t* const weights = reinterpret_cast<uint16_t*>(cublas_workspace + context.cublas_options().workspace_bytes);
+  GLYD_CHECK(cuda_check(
+      launch_unpack_matrix(pack.arrays(), call.matrix, weights, context.device().limits.multiprocessors, call.stream),
+      "unpack"));
+  DenseProduct product{weights,
+                       call.x,
+                       call.bias,
+                       call.y,
+                       static_cast<int>(header.grid.rows),
+                       static_cast<int>(header.grid.cols),
+                       static_cast<int>(call.tokens),
+                       static_cast<int64_t>(call.x_stride),
+                       static_cast<int64_t>(call.y_stride)};
+  return cublas->multiply(product, cublas_workspace, call.stream);
+}
+
+bool fused_can_take(const Route& route, const LinearCall& call) {
+  if (call.workspace_bytes < fused_workspace_bytes() && route.plan.splits > 1) return false;
+  return x_is_mappable(call.x, call.tokens == 1 ? 0 : call.x_stride);
+}
+
+}  // namespace
+
+uint64_t linear_workspace_bytes(const DevicePack& pack) {
+  const Grid& grid = pack.header().grid;
+  return kPartialBytes + pack.context().cublas_options().workspace_bytes +
+         round_up(grid.rows * grid.cols * 2, uint64_t{256});
+}
+
+Result<void> initialise_workspace(void* workspace, uint64_t bytes, cudaStream_t stream) {
+  if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0) return invalid_argument("workspace: not 256-byte aligned");
+  return cuda_check(cudaMemsetAsync(workspace, 0xff, std::min(bytes, kPartialBytes), stream), "cudaMemsetAsync");
+}
+
+Result<void> launch_fused(const DevicePack& pack, const Route& route, const LinearCall& call) {
+  const PackArrays& arrays = pack.arrays();
+  const uint64_t first = call.matrix * arrays.grid.strips_a_matrix();
+  LinearParams params;
+  params.plan = route.plan;
+  params.planes = arrays.arrays[fast::kPlanes] + first * route.plan.strip_bytes;
+  params.slots = arrays.slot_bytes == 0 ? pack.context().zeros()
+                                        : arrays.arrays[fast::kPatches] + first * route.plan.strip_slot_bytes;
+  params.overflow = reinterpret_cast<const uint32_t*>(arrays.arrays[fast::kOverflow]);
+  params.overflow_words = static_cast<uint32_t>(std::min<uint64_t>(arrays.bytes[fast::kOverflow] / 4, 0xffffffffu));
+  params.x = call.x;
+  params.bias = call.bias;
+  params.y = call.y;
+  params.partials = static_cast<float*>(call.workspace);
+  params.y_stride = static_cast<uint32_t>(call.y_stride);
+  params.early = call.early;
+  params.scale = std::ldexp(1.0f, static_cast<int>(arrays.base) - 120);
+  CUtensorMap map{};
+  if (call.tokens > 1) {
+    GLYD_TRY(map, map_x(route.plan, call.x, call.x_stride));
+  }
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(route.plan.blocks);
+  config.blockDim = dim3((route.plan.workers() + 1) * 32);
+  config.dynamicSmemBytes = route.plan.shared_bytes;
+  config.stream = call.stream;
+  config.attrs = &attribute;
+  config.numAttrs = call.early ? 1 : 0;
+  void* arguments[] = {&params, &map};
+  return cuda_check(cudaLaunchKernelExC(&config, route.kernel, arguments), "linear");
+}
+
+Result<void> linear(DevicePack& pack, const LinearCall& call) {
+  GLYD_CHECK(check_call(pack, call));
+  const Grid& grid = pack.header().grid;
+  if (call.tokens == 0 || grid.rows == 0) return Ok{};
+  if (grid.cols == 0) return unsupported("linear: a matrix without columns");
+  const Route* const route =
+      call.exact ? pack.exact_route(call.tokens, call.bias != nullptr) : pack.free_route(call.tokens);
+  if (route != nullptr && fused_can_take(*route, call)) return launch_fused(pack, *route, call);
+  return decode_and_multiply(pack, call);
+}
+
+RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
+  const PackHeader& header = pack.header();
+  if (const Route* route = exact ? pack.exact_route(tokens, bias) : pack.free_route(tokens)) {
+    const bool proven = exact || pack.exact_route(tokens, bias) == route;
+    return {RouteKind::kFused, proven, route->plan.splits,
+            proven ? "fused: checked against cuBLAS here" : "fused: order free"};
+  }
+  const auto decode = [](const char* reason) { return RouteInfo{RouteKind::kDecode, true, 0, reason}; };
+  if (header.layout != Layout::kFast) return decode("decode and cuBLAS: the layout has no fused kernel");
+  if (!header.fusible)
+    return decode("decode and cuBLAS: exponents of this tensor leave bf16's range when shifted, or it has subnormals");
+  if (tokens > kMostFusedTokens) return decode("decode and cuBLAS: more tokens than the fused kernel takes");
+  if (header.grid.cols % 8 != 0) return decode("decode and cuBLAS: columns do not divide by 8");
+  Verdict verdict;
+  if (exact && !pack.context().find_verdict({header.grid.rows, header.grid.cols, tokens, bias}, verdict)) {
+    return decode("decode and cuBLAS: not prepared, so not known to be exact");
+  }
+  if (exact && !verdict.exact) return decode("decode and cuBLAS: the fused sums differ from cuBLAS's");
+  return decode("decode and cuBLAS: the shape does not fit the fused kernel");
+}
+
+}  // namespace glyd::cuda
