@@ -1,0 +1,1 @@
+"""Packed models in transformers: loading, modules, saving. Imported only where torch and transformers are."""

@@ -1,0 +1,96 @@
+"""glyd.from_pretrained: a transformers model whose weights are packed, from a packed or a bf16 checkpoint."""
+
+import os
+
+import torch
+import transformers
+from transformers import AutoConfig
+
+from .. import _api
+from .._errors import UnsupportedError
+from .config import METHOD, GlydConfig
+from .quantizer import no_gpu, requesting
+
+
+def from_pretrained(
+    name_or_path,
+    *,
+    device=None,
+    layout="auto",
+    exact="auto",
+    merge=True,
+    verify=False,
+    compile=True,
+    revision=None,
+    token=None,
+    **hf_kwargs,
+):
+    """Loads a model with packed weights. `name_or_path`: a packed or bf16 directory, or a repo id.
+
+    layout   "auto": a packed directory's own, else "fast"; "fast" or "small": packed (again) so.
+    exact    True: the bits of the bf16 model. False: the fastest sums. "auto": True where that costs at most 10%.
+    verify   packed directory: every sha256 is checked first; bf16: every pack is decoded and compared as it is made.
+    merge, compile   matter on a GPU only.
+    Everything else goes to transformers' from_pretrained.
+    """
+    config = GlydConfig(layout=layout, exact=exact, merge=merge, verify=verify, compile=compile)
+    check_device(device)
+    hub = {"revision": revision, "token": token}
+    hub = {name: value for name, value in hub.items() if value is not None}
+    hf_config = hf_kwargs.pop("config", None)
+    if hf_config is None:
+        trust = {name: hf_kwargs[name] for name in ("trust_remote_code", "cache_dir", "subfolder") if name in hf_kwargs}
+        hf_config = AutoConfig.from_pretrained(name_or_path, **hub, **trust)
+    packed = packed_by_glyd(hf_config)
+    if packed and verify:
+        name_or_path = verified(name_or_path, hub)
+    if not packed:
+        hf_kwargs["quantization_config"] = config
+    auto = auto_class(hf_config, hf_kwargs.get("trust_remote_code", False))
+    try:
+        with requesting(config):
+            return auto.from_pretrained(name_or_path, config=hf_config, **hub, **hf_kwargs)
+    except RuntimeError as error:
+        raise (config.failure or error) from error
+
+
+def check_device(device):
+    if device is not None and torch.device(device).type != "cpu":
+        raise UnsupportedError(no_gpu(device))
+
+
+def packed_by_glyd(config):
+    found = getattr(config, "quantization_config", None)
+    if found is None:
+        return False
+    method = found.get("quant_method") if isinstance(found, dict) else getattr(found, "quant_method", None)
+    if method != METHOD:
+        raise UnsupportedError(
+            f"the checkpoint is quantized already (quant_method {method!r}): glyd packs bf16 weights. Load it with transformers."
+        )
+    return True
+
+
+def verified(name_or_path, hub):
+    """The packed directory, every byte of it checked."""
+    directory = name_or_path
+    if not os.path.isdir(directory):
+        from huggingface_hub import snapshot_download
+
+        directory = snapshot_download(str(name_or_path), **hub)
+    _api.verify(directory)
+    return directory
+
+
+def auto_class(config, trust_remote_code):
+    """The class that config.json names, where transformers has it; else its causal LM, image-text-to-text or base model."""
+    from transformers.models.auto import modeling_auto
+
+    named = getattr(transformers, (config.architectures or [""])[0] or " ", None)
+    if isinstance(named, type) and issubclass(named, transformers.PreTrainedModel):
+        return named
+    if type(config) in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING or trust_remote_code:
+        return transformers.AutoModelForCausalLM
+    if type(config) in modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
+        return transformers.AutoModelForImageTextToText
+    return transformers.AutoModel

@@ -1,0 +1,209 @@
+"""Packed modules. A module is packed in place: its class becomes a subclass that holds the pack as the buffer `weight_glyd`.
+
+Names, biases, hooks and isinstance() stay as they were. `module.weight` decodes the whole matrix each time it is read.
+"""
+
+import torch
+from torch import nn
+
+from .._errors import UnsupportedError
+from . import products, tensors
+from .tensors import SUFFIX, info_of
+
+BUFFER = "weight" + SUFFIX
+
+
+class Packed:
+    """What every packed module has. Subclasses come first in the bases of a generated class, or are used as they are."""
+
+    glyd_base = None  # the class the module had before it was packed
+    glyd_parameters = ("weight",)
+
+    def glyd_init(self, dtype):
+        self.glyd_dtype = dtype  # of the parameter that the pack stands for
+        self.glyd_exact = True
+        self.glyd_calls = 0  # products (or look-ups) from packed bytes
+        self._is_hf_initialized = True  # transformers must never initialise it
+
+    def glyd_packs(self):
+        """(state-dict name below this module, pack) of every pack it holds."""
+        return [(name, tensor) for name, tensor in self.named_buffers(remove_duplicate=False) if name.endswith(SUFFIX)]
+
+    def __setattr__(self, name, value):
+        if name in self.glyd_parameters:
+            raise UnsupportedError(
+                f"{type(self).__name__}.{name} is packed and cannot be set or trained. For weights that change, load the "
+                "model in bf16 (glyd.unpack gives its files back)."
+            )
+        super().__setattr__(name, value)
+
+    def __reduce_ex__(self, protocol):
+        return _restore, (self.glyd_base,), self.__dict__.copy()
+
+
+class _PackedProduct(torch.autograd.Function):
+    """A product whose backward decodes: gradients reach the inputs and the bias, never the packed weight."""
+
+    @staticmethod
+    def forward(ctx, x, bias, module):
+        ctx.module = module
+        ctx.has_bias = bias is not None
+        return module.glyd_product(x, bias)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        to_x = to_bias = None
+        if ctx.needs_input_grad[0]:
+            to_x = gradient @ ctx.module.glyd_outputs_by_inputs().to(gradient.dtype)
+        if ctx.has_bias and ctx.needs_input_grad[1]:
+            to_bias = gradient.reshape(-1, gradient.shape[-1]).sum(0)
+        return to_x, to_bias, None
+
+
+class PackedMatrix(Packed):
+    """A Linear or Conv1D: one pack, one product."""
+
+    @property
+    def weight(self):
+        return self.glyd_decoded()
+
+    def glyd_decoded(self):
+        return tensors.decode(getattr(self, BUFFER)).to(self.glyd_dtype)
+
+    @torch.compiler.disable
+    def glyd_forward(self, x):
+        bias = self.bias
+        self.glyd_calls += 1
+        if torch.is_grad_enabled() and (x.requires_grad or (bias is not None and bias.requires_grad)):
+            return _PackedProduct.apply(x, bias, self)
+        return self.glyd_product(x, bias)
+
+    def glyd_product(self, x, bias):
+        pack = getattr(self, BUFFER)
+        free = not self.glyd_exact and x.dtype == torch.bfloat16 and not torch.is_autocast_enabled("cpu")
+        if free and info_of(pack).transposed == self.glyd_transposed:
+            return products.free(x, pack, bias)
+        dtype = self.glyd_dtype if torch.is_autocast_enabled("cpu") else x.dtype
+        return self.glyd_exact_product(x, pack, bias, dtype)
+
+
+class GlydLinear(PackedMatrix, nn.Linear):
+    glyd_base = nn.Linear
+    glyd_transposed = False
+
+    def forward(self, x):
+        return self.glyd_forward(x)
+
+    def glyd_exact_product(self, x, pack, bias, dtype):
+        if info_of(pack).transposed:
+            return nn.functional.linear(x, tensors.decode(pack).to(dtype), bias)
+        return products.exact(x, pack, bias, dtype=dtype)
+
+    def glyd_outputs_by_inputs(self):
+        return self.glyd_decoded()
+
+
+class GlydConv1D(PackedMatrix):
+    """transformers' Conv1D (GPT-2): the weight is stored [in, out]. Completed by packed_class with Conv1D as its base."""
+
+    glyd_transposed = True
+
+    def forward(self, x):
+        return self.glyd_forward(x)
+
+    def glyd_exact_product(self, x, pack, bias, dtype):
+        y = torch.addmm(bias, x.reshape(-1, x.shape[-1]), tensors.decode(pack).to(dtype))
+        return y.view(*x.shape[:-1], self.nf)
+
+    def glyd_outputs_by_inputs(self):
+        return self.glyd_decoded().t()
+
+
+class GlydEmbedding(Packed, nn.Embedding):
+    glyd_base = nn.Embedding
+
+    @property
+    def weight(self):
+        return tensors.decode(getattr(self, BUFFER)).to(self.glyd_dtype)
+
+    @torch.compiler.disable
+    def forward(self, ids):
+        self.glyd_calls += 1
+        return tensors.decode_rows(getattr(self, BUFFER), ids).to(self.glyd_dtype)
+
+
+def conv1d_class():
+    from transformers.pytorch_utils import Conv1D
+
+    return Conv1D
+
+
+def kind_of(module):
+    """GlydLinear, GlydEmbedding or GlydConv1D for a module whose weight can be packed, else None."""
+    if isinstance(module, Packed):
+        return None
+    if isinstance(module, nn.Linear):
+        return GlydLinear
+    if isinstance(module, nn.Embedding):
+        return GlydEmbedding if module.max_norm is None and not module.sparse else None
+    if isinstance(module, conv1d_class()):
+        return GlydConv1D
+    return None
+
+
+_classes = {}
+
+
+def packed_class(kind, base):
+    """The class of a packed `base`. Where `base` overrides forward it comes first, so that its own code runs around ours."""
+    found = _classes.get((kind, base))
+    if found is None:
+        if kind.glyd_base is base:
+            found = kind
+        else:
+            bases = (base, kind) if kind in (GlydLinear, GlydEmbedding) else (kind, base)
+            found = type("Glyd" + base.__name__, bases, {"glyd_base": base, "__module__": __name__})
+        _classes[kind, base] = found
+    return found
+
+
+def _restore(base):
+    from .experts import GlydExperts, is_experts_class
+
+    if base is nn.Linear or issubclass(base, nn.Linear):
+        kind = GlydLinear
+    elif issubclass(base, nn.Embedding):
+        kind = GlydEmbedding
+    elif issubclass(base, conv1d_class()):
+        kind = GlydConv1D
+    else:
+        assert is_experts_class(base), base
+        kind = GlydExperts
+    cls = packed_class(kind, base)
+    return cls.__new__(cls)
+
+
+def place_for(pack_bytes):
+    """A placeholder on the meta device for a pack still to be loaded."""
+    return torch.empty(pack_bytes, dtype=torch.uint8, device="meta")
+
+
+def become_packed(module, pack, dtype=None):
+    """Turns a Linear, Embedding or Conv1D into its packed class, holding `pack` (None: to be shared from another module)."""
+    kind = kind_of(module)
+    parameter = module._parameters.pop("weight")
+    module.__class__ = packed_class(kind, type(module))
+    module.register_buffer(BUFFER, pack)
+    module.glyd_init(dtype or parameter.dtype)
+    return module
+
+
+def packed_modules(model):
+    return [(name, module) for name, module in model.named_modules() if isinstance(module, Packed)]
+
+
+def set_exact(model, exact):
+    """exact=True: torch's own sums, bit for bit those of the bf16 model. exact=False: straight from the packed bytes."""
+    for _, module in packed_modules(model):
+        module.glyd_exact = bool(exact)
+    return model

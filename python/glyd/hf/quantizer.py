@@ -1,0 +1,356 @@
+"""The quantizer that transformers calls: it turns modules into packed ones around transformers' own loader.
+
+Packed directory: modules are packed on the meta device, with placeholders of the packs' sizes, and the loader reads the
+packs as it reads any tensor. bf16 checkpoint: the loader brings one tensor at a time, and each is packed as it arrives.
+"""
+
+import contextlib
+import contextvars
+import re
+import sys
+
+import torch
+from transformers.core_model_loading import ConversionOps, WeightConverter, WeightRenaming
+from transformers.quantizers.auto import (
+    AUTO_QUANTIZER_MAPPING,
+    register_quantization_config,
+    register_quantizer,
+)
+from transformers.quantizers.base import HfQuantizer
+
+from .._capi import lib
+from .._errors import Error, MismatchError, UnsupportedError
+from . import finish, tensors
+from .config import METHOD, GlydConfig
+from .experts import GlydExperts, hold_list, hold_stack, is_experts
+from .modules import become_packed, kind_of, place_for
+from .plan import Renamer, checkpoint_tensors, plan_packed
+from .tensors import SUFFIX
+
+INDEX_NAME = "glyd.safetensors.index.json"
+BYTES_A_WEIGHT = 11.3 / 8  # for device maps, before anything is packed
+
+_requested = contextvars.ContextVar("glyd_requested", default=None)
+
+
+@contextlib.contextmanager
+def requesting(config):
+    """Options for a packed directory loaded in this context: its own config.json says only how it is packed."""
+    token = _requested.set(config)
+    try:
+        yield
+    finally:
+        _requested.reset(token)
+
+
+def register():
+    if METHOD not in AUTO_QUANTIZER_MAPPING:
+        register_quantization_config(METHOD)(GlydConfig)
+        register_quantizer(METHOD)(GlydQuantizer)
+
+
+class PackTensor(ConversionOps):
+    """The last step of loading a bf16 tensor: its module becomes packed, the tensor its pack."""
+
+    def __init__(self, quantizer):
+        self.quantizer = quantizer
+
+    def convert(self, input_dict, *, model=None, missing_keys=None, **_):
+        out = {}
+        for name, values in input_dict.items():
+            values = values[0] if isinstance(values, list) else values
+            try:
+                pack = self.quantizer.pack_arriving(model, name, values)
+            except Error as error:  # the loader would go on, and report it among its own
+                self.quantizer.options.failure = self.quantizer.options.failure or error
+                raise
+            if pack is None:
+                out[name] = values
+                continue
+            out[name + SUFFIX] = pack
+            if missing_keys is not None:
+                missing_keys.discard(name)
+        return out
+
+
+class DecodePacks(ConversionOps):
+    """The first step of a conversion whose sources are packed: transformers converts bf16."""
+
+    def convert(self, input_dict, **_):
+        return {
+            pattern: [
+                tensors.decode(t) if t.dtype == torch.uint8 else t
+                for t in (found if isinstance(found, list) else [found])
+            ]
+            for pattern, found in input_dict.items()
+        }
+
+
+class GlydQuantizer(HfQuantizer):
+    requires_calibration = False
+
+    def __init__(self, quantization_config, **kwargs):
+        super().__init__(quantization_config, **kwargs)
+        wanted = _requested.get()
+        self.options = wanted if self.pre_quantized and wanted is not None else quantization_config
+        self.plan = None
+        self.packable = {}  # bf16 checkpoint: the model's name of each tensor to pack -> "matrix" or "stack"
+        self.decode_later = []  # packed directory: tensors of modules that cannot multiply packed
+        self.ties = []  # (name that shares, name that has the pack, whether both were in the checkpoint)
+
+    # What transformers asks of a quantizer.
+
+    def validate_environment(self, *args, device_map=None, **kwargs):
+        lib()  # a missing library is an error here, not one for each tensor
+        devices = list(device_map.values()) if isinstance(device_map, dict) else [device_map]
+        for device in devices:
+            if (
+                device not in (None, "cpu", "disk", "meta", "auto", torch.device("cpu"))
+                and torch.device(device).type != "cpu"
+            ):
+                raise UnsupportedError(no_gpu(device))
+        if "disk" in devices:
+            raise UnsupportedError("device_map: packed weights cannot be offloaded to disk; use device_map='cpu'")
+
+    def update_attn_implementation(self, config):
+        return self._point_at_shards(config)
+
+    def update_tp_plan(self, config):  # the hook of transformers 5.17 that sees the config this early
+        return self._point_at_shards(config)
+
+    def _point_at_shards(self, config):
+        if self.pre_quantized:
+            config.transformers_weights = INDEX_NAME
+        return config
+
+    def param_needs_quantization(self, model, param_name, **kwargs):
+        return param_name in self.packable or param_name.endswith(SUFFIX)
+
+    def param_element_size(self, model, param_name, param):
+        return BYTES_A_WEIGHT if param_name in self.packable else param.element_size()
+
+    def get_quantize_ops(self):
+        return PackTensor(self)
+
+    def get_weight_conversions(self):
+        return []
+
+    def is_serializable(self, *args, **kwargs):
+        print_once("glyd: use glyd.save_pretrained(model, path) to save a packed model.")
+        return False
+
+    @property
+    def is_trainable(self):
+        return False
+
+    @property
+    def is_compileable(self):
+        return False
+
+    # Before the weights are loaded.
+
+    def _process_model_before_weight_loading(self, model, checkpoint_files=None, dtype=None, **kwargs):
+        found = checkpoint_tensors(checkpoint_files)
+        if self.pre_quantized:
+            self.plan = plan_packed(model, found)
+            self._place_packs(model, dtype)
+            present = set(self.plan.plain)
+        else:
+            self._choose_packable(model)
+            present = {Renamer(model).target(name)[0] for name in found} if found else set()
+        self._plan_ties(model, present)
+        self.model = model
+        return model
+
+    def _choose_packable(self, model):
+        skip = self.options.modules_to_not_convert
+        for name, module in model.named_modules():
+            if any(name == part or name.endswith("." + part) or name.startswith(part + ".") for part in skip):
+                continue
+            if kind_of(module) is not None and module._parameters.get("weight") is not None:
+                self.packable[f"{name}.weight"] = "matrix"
+            elif is_experts(module):
+                for parameter, value in module._parameters.items():
+                    if value is not None and value.dim() == 3:
+                        self.packable[f"{name}.{parameter}"] = "stack"
+
+    def _place_packs(self, model, dtype):
+        planned = PlannedDtypes(model, dtype)
+        for target, key in self.plan.plain.items():
+            place = place_for(self.plan.sizes[key])
+            path, _, name = target.rpartition(".")
+            module = model.get_submodule(path)
+            if name == "weight" and kind_of(module) is not None:
+                become_packed(module, place, planned.of(target, module.weight))
+            elif (is_experts(module) or isinstance(module, GlydExperts)) and module._parameters[name].dim() == 3:
+                hold_stack(module, name, place)
+            else:
+                self._decode_at_load(module, path, name, place, planned.of(target, getattr(module, name)))
+        for target, parts in self.plan.experts.items():
+            path, _, name = target.rpartition(".")
+            module = model.get_submodule(path)
+            count = module._parameters[name].shape[0]
+            each = [
+                [
+                    (part.child, self.plan.sizes.get(part.key), self.plan.shapes.get(part.key))
+                    for part in parts[e::count]
+                ]
+                for e in range(count)
+            ]
+            hold_list(module, name, each)
+
+    def _decode_at_load(self, module, path, name, place, dtype):
+        held_as = "parameter" if name in module._parameters else "buffer"
+        (module._parameters if held_as == "parameter" else module._buffers).pop(name)
+        module.register_buffer(name + SUFFIX, place)
+        module._is_hf_initialized = True
+        self.decode_later.append((path, name, held_as, dtype))
+
+    def _plan_ties(self, model, present):
+        """Tied tensors share one pack. transformers ties parameters by name, so packed ones leave its list while it loads."""
+        for target, source in list(model.all_tied_weights_keys.items()):
+            names = {"target": target, "source": source}
+            if not all(self._is_to_pack(model, name) for name in names.values()):
+                continue
+            if target in present and source in present:
+                self.ties.append((target, source, True))
+            elif source in present or not present:
+                self._leave_empty(model, target)
+                self.ties.append((target, source, False))
+            elif target in present:
+                self._leave_empty(model, source)
+                self.ties.append((source, target, False))
+            else:
+                continue
+            model.all_tied_weights_keys.pop(target)
+
+    def _is_to_pack(self, model, name):
+        if not self.pre_quantized:
+            return self.packable.get(name) == "matrix"
+        path, _, last = name.rpartition(".")
+        module = model.get_submodule(path)
+        return last == "weight" and (
+            name in self.plan.plain or (kind_of(module) is not None and self._pair_is_packed(model, name))
+        )
+
+    def _pair_is_packed(self, model, name):
+        pairs = model.all_tied_weights_keys.items()
+        return any(name in pair and any(other in self.plan.plain for other in pair) for pair in pairs)
+
+    def _leave_empty(self, model, name):
+        module = model.get_submodule(name.rpartition(".")[0])
+        if kind_of(module) is not None:
+            become_packed(module, None)
+        self.packable.pop(name, None)
+
+    def update_weight_conversions(self, weight_conversions, model=None):
+        if not self.pre_quantized:
+            return weight_conversions
+        for entry in weight_conversions:
+            if isinstance(entry, WeightConverter):  # patterns of some versions would match `weight_glyd` as `weight`
+                entry.compiled_sources = re.compile(f"(?:{entry.compiled_sources.pattern})(?!{SUFFIX})")
+        decoding = [decoding_converter(converter, keys, self.plan) for converter, keys in self.plan.converted]
+        conversions = decoding + list(weight_conversions)
+        return conversions + self._corrections(conversions)
+
+    def _corrections(self, conversions):
+        """Renamings for the packs that transformers' own patterns would not bring to their place."""
+        model = self.model
+        renamer = Renamer(model, conversions)
+        wanted = {key + SUFFIX: target + SUFFIX for target, key in self.plan.plain.items()}
+        for target, parts in self.plan.experts.items():
+            path = target.rpartition(".")[0]
+            for part in parts:
+                if part.key in self.plan.sizes:
+                    wanted[part.key + SUFFIX] = f"{path}.{part.child}.weight{SUFFIX}"
+        out = []
+        for key, target in wanted.items():
+            if renamer.target(key)[0] != target:
+                out.append(WeightRenaming(f"^{re.escape(renamer.renamed_only(key))}$", target))
+        return out
+
+    # While and after the weights are loaded.
+
+    def pack_arriving(self, model, name, values):
+        """The pack of a tensor of a bf16 checkpoint, its module packed; None where it is not bf16 or packing would not pay."""
+        if self.packable.get(name) is None:
+            return None
+        dtype = values.dtype
+        if dtype != torch.bfloat16:
+            if not tensors.is_bf16_exactly(values):
+                return None
+            values = values.to(torch.bfloat16)
+        if values.device.type != "cpu":
+            raise UnsupportedError(no_gpu(values.device))
+        module = model.get_submodule(name.rpartition(".")[0])
+        pack = finish.pack_for(module, name, values, self.options.layout)
+        if pack.numel() >= values.numel() * 2:
+            return None
+        if self.options.verify and not tensors.same_bits(tensors.decode(pack, dimensions=values.dim()), values):
+            raise MismatchError(f"{name}: decoding its pack does not give its bf16 values back; please report it")
+        if self.packable[name] == "matrix":
+            become_packed(module, place_for(pack.numel()), dtype)
+        else:
+            hold_stack(module, name.rpartition(".")[2], place_for(pack.numel()))
+        return pack
+
+    def _process_model_after_weight_loading(self, model, **kwargs):
+        self.model = None
+        if hasattr(model.config, "transformers_weights"):
+            del model.config.transformers_weights
+        finish.finish_loading(model, self)
+        return model
+
+    def _dequantize(self, model, dtype=None):
+        return finish.to_bf16(model, dtype)
+
+
+class PlannedDtypes:
+    """The dtype each parameter is to have: transformers keeps some modules in float32."""
+
+    def __init__(self, model, dtype):
+        from transformers.core_model_loading import build_glob_alternation
+
+        self._plan = model._get_dtype_plan(dtype) if dtype is not None else {}
+        if self._plan:
+            self._search, self._group_to_glob, _ = build_glob_alternation(list(self._plan))
+
+    def of(self, name, parameter):
+        match = self._search.search(name) if self._plan else None
+        return self._plan[self._group_to_glob[match.lastgroup]] if match else parameter.dtype
+
+
+def decoding_converter(converter, keys, plan):
+    """A copy of transformers' converter that reads packs where all of a source's tensors are packed."""
+    sources = []
+    for source, pattern in zip(converter._original_source_patterns, converter.source_patterns):
+        finder = re.compile(pattern.replace("*.", r".*\."))
+        packed = {key in plan.sizes for key in keys if finder.search(key)}
+        if len(packed) > 1:
+            raise UnsupportedError(
+                f"{keys[0]} and its like: some are packed and some are not, and transformers merges them as it loads. "
+                "Pack the model again, or unpack it with glyd.unpack."
+            )
+        sources.append(source + SUFFIX if packed == {True} else source)
+    out = WeightConverter(sources, converter._original_target_patterns, [DecodePacks(), *converter.operations])
+    out.scope_prefix, out.base_model_prefix = converter.scope_prefix, converter.base_model_prefix
+    return out
+
+
+def no_gpu(device):
+    return (
+        f"device {device}: products on a GPU need libglyd_cuda, which this installation lacks. Load the model with "
+        "device='cpu', or build the package with GPU support (docs/python.md)."
+    )
+
+
+_printed = set()
+
+
+def print_once(line):
+    if line not in _printed:
+        _printed.add(line)
+        print(line, file=sys.stderr)
+
+
+register()
