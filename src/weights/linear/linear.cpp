@@ -1,0 +1,277 @@
+// linear.cpp - Y = X * W^T from packed bytes: a strip of 16 rows at a time, decoded tile by tile into the first-level
+// cache and multiplied by every token there. Threads share out strips, so that no sum depends on their number.
+//
+// Three ways to a strip's weights:
+//  - fused (`fast`, x small enough to be scaled and permuted once): records decoded as they are cheapest, a record
+//  ahead of the products;
+//  - direct (`raw`, not transposed): the pack's own rows;
+//  - tiles (all else): decoded in their true values and order.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/parallel.hpp"
+#include "weights/linear/linear_kernels.hpp"
+#include "weights/linear/shifted_record.hpp"
+#include "weights/record_walk.hpp"
+#include "weights/registry.hpp"
+#include "weights/tile.hpp"
+#include "weights/weights.hpp"
+
+namespace glyd {
+namespace {
+
+// Memory of one thread: two tiles, the sums of 64 tokens at up to 16 floats each, and (the caller's thread alone) x
+// scaled. 248 KiB.
+constexpr size_t kTiles = 2, kTileValues = kStripRows * kTileStride, kTileBytes = 2 * kTileValues;
+constexpr uint64_t kTokenBlock = 64;
+constexpr size_t kMostWidth = 16;
+constexpr size_t kSumBytes = kTokenBlock * kStripRows * kMostWidth * sizeof(float);
+constexpr size_t kScaledBytes = 168 << 10;
+constexpr size_t kMargin = 64;  // before the tiles: kReadBefore
+constexpr size_t kWorkspaceBytes = kMargin + kTiles * kTileBytes + kSumBytes + kScaledBytes;
+static_assert(kWorkspaceBytes <= 256 << 10 && kMargin >= kReadBefore && kPackHeaderBytes >= kReadBefore);
+
+constexpr uint64_t kThreadProducts = uint64_t{1}
+                                     << 17;  // weights times tokens that are worth waking another thread for
+
+struct Workspace {
+  uint16_t* tiles;
+  float* sums;
+  uint16_t* scaled_x;
+};
+
+// This thread's, kept for its next call.
+Workspace workspace() {
+  thread_local AlignedBuffer memory(kWorkspaceBytes);
+  uint8_t* p = memory.data() + kMargin;
+  return {reinterpret_cast<uint16_t*>(p), reinterpret_cast<float*>(p + kTiles * kTileBytes),
+          reinterpret_cast<uint16_t*>(p + kTiles * kTileBytes + kSumBytes)};
+}
+
+uint16_t round_to_bf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);  // quiet, and never rounded to infinity
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float widen(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+
+struct Job {
+  const OpenPack& pack;
+  const LinearArgs& args;
+  const LinearKernels& kernels;
+
+  const Grid& grid() const { return pack.header.grid; }
+  uint64_t first_strip() const { return args.matrix * grid().strips_a_matrix(); }
+};
+
+// Where the rows of decoded tiles stand.
+const size_t* tile_rows() {
+  static constexpr auto rows = [] {
+    std::array<size_t, kStripRows> offsets{};
+    for (size_t r = 0; r < kStripRows; ++r) offsets[r] = 2 * r * kTileStride;
+    return offsets;
+  }();
+  return rows.data();
+}
+
+// Sums of tokens token .. token+tokens-1 for a strip's rows to y.
+void store_sums(const Job& job, uint64_t strip, uint64_t token, uint64_t tokens, const float* sums,
+                void (*reduce)(const float*, float*)) {
+  const uint64_t row = strip * kStripRows, rows = std::min<uint64_t>(kStripRows, job.grid().rows - row);
+  for (uint64_t t = 0; t < tokens; ++t) {
+    float total[kStripRows];
+    reduce(sums + t * kStripRows * job.kernels.width, total);
+    uint16_t* y = job.args.y + (token + t) * job.args.y_stride + row;
+    for (uint64_t r = 0; r < rows; ++r) {
+      y[r] = round_to_bf16(job.args.bias == nullptr ? total[r] : total[r] + widen(job.args.bias[row + r]));
+    }
+  }
+}
+
+void clear_sums(const Job& job, uint64_t tokens, float* sums) {
+  std::fill_n(sums, tokens * kStripRows * job.kernels.width, 0.0f);
+}
+
+// A strip's weights as tiles in their own order. `decoder` null: the matrix is raw and transposed.
+struct TileSource {
+  const Job& job;
+  const RecordDecoder* decoder;
+  uint32_t record_cols;
+
+  // Columns col .. of the strip, as many as the tiles hold, to tiles[kTiles][16][kTileStride].
+  Result<void> load(uint64_t strip, uint64_t col, uint16_t* tiles) const {
+    const uint64_t end = std::min<uint64_t>(job.grid().cols, col + kTiles * kTileStride);
+    for (uint64_t c = col; c < end; c += record_cols) {
+      uint16_t* out = tiles + (c - col) / kTileStride * kTileValues + (c - col) % kTileStride;
+      if (decoder != nullptr) {
+        GLYD_CHECK(decoder->decode(job.first_strip() + strip, c / record_cols, out));
+      } else {
+        load_transposed(strip, c, std::min<uint64_t>(record_cols, end - c), out);
+      }
+    }
+    return Ok{};
+  }
+
+  void load_transposed(uint64_t strip, uint64_t col, uint64_t cols, uint16_t* out) const {
+    const Grid& grid = job.grid();
+    const uint64_t row = strip * kStripRows, rows = std::min<uint64_t>(kStripRows, grid.rows - row);
+    const uint8_t* matrix = job.pack.array(raw::kData).data() + 2 * job.args.matrix * grid.rows * grid.cols;
+    transpose_tile(matrix + 2 * (col * grid.rows + row), grid.rows, cols, rows, out, kTileStride);
+  }
+};
+
+Result<void> multiply_tiles(const Job& job, const TileSource& source, uint64_t strip) {
+  const Workspace space = workspace();
+  for (uint64_t token = 0; token < job.args.tokens; token += kTokenBlock) {
+    const uint64_t tokens = std::min<uint64_t>(kTokenBlock, job.args.tokens - token);
+    clear_sums(job, tokens, space.sums);
+    for (uint64_t col = 0; col < job.grid().cols; col += kTiles * kTileStride) {
+      GLYD_CHECK(source.load(strip, col, space.tiles));
+      job.kernels.dot({.weights = reinterpret_cast<const uint8_t*>(space.tiles),
+                       .rows = kStripRows,
+                       .row_offset = tile_rows(),
+                       .tile_cols = kTileStride,
+                       .tile_bytes = kTileBytes,
+                       .cols = std::min<uint64_t>(kTiles * kTileStride, job.grid().cols - col),
+                       .x = job.args.x + token * job.args.x_stride + col,
+                       .x_stride = job.args.x_stride,
+                       .tokens = tokens,
+                       .sums = space.sums});
+    }
+    store_sums(job, strip, token, tokens, space.sums, job.kernels.reduce);
+  }
+  return Ok{};
+}
+
+// `raw`, rows as they stand. Where there are many tokens the columns go in blocks that the first-level cache holds.
+void multiply_direct(const Job& job, uint64_t strip) {
+  constexpr uint64_t kFewTokens = 4;
+  const Workspace space = workspace();
+  const Grid& grid = job.grid();
+  const uint64_t row = strip * kStripRows, last = std::min<uint64_t>(kStripRows, grid.rows - row) - 1;
+  const uint8_t* weights = job.pack.array(raw::kData).data() + 2 * (job.args.matrix * grid.rows + row) * grid.cols;
+  size_t row_offset[kStripRows];
+  for (uint64_t r = 0; r < kStripRows; ++r) row_offset[r] = 2 * std::min(r, last) * grid.cols;
+  const uint64_t all_cols = round_up<uint64_t>(grid.cols, kTileStride);
+  const uint64_t block = job.args.tokens <= kFewTokens ? all_cols : kTiles * kTileStride;
+  for (uint64_t token = 0; token < job.args.tokens; token += kTokenBlock) {
+    const uint64_t tokens = std::min<uint64_t>(kTokenBlock, job.args.tokens - token);
+    clear_sums(job, tokens, space.sums);
+    for (uint64_t col = 0; col < grid.cols; col += block) {
+      job.kernels.dot({.weights = weights + 2 * col,
+                       .rows = kStripRows,
+                       .row_offset = row_offset,
+                       .tile_cols = block,
+                       .tile_bytes = 0,
+                       .cols = std::min(block, grid.cols - col),
+                       .x = job.args.x + token * job.args.x_stride + col,
+                       .x_stride = job.args.x_stride,
+                       .tokens = tokens,
+                       .sums = space.sums});
+    }
+    store_sums(job, strip, token, tokens, space.sums, job.kernels.reduce);
+  }
+}
+
+// A record is decoded and patched while the one before it is multiplied: its patches are 16-bit stores, which the wide
+// loads of the products would wait for if they came at once.
+Result<void> multiply_fused(const Job& job, const ShiftedRecords& records, const uint16_t* scaled_x, uint64_t strip) {
+  const Workspace space = workspace();
+  const uint64_t count = fast::records_a_strip(job.grid().steps()), x_stride = job.grid().steps() * kFragmentStep;
+  clear_sums(job, job.args.tokens, space.sums);
+  for (uint64_t next = 0; next <= count; ++next) {
+    if (next < count && !records.decode(job.first_strip() + strip, next, space.tiles + next % 2 * kTileValues)) {
+      return corrupt("pack: fast: strip {}, record {}: patches do not fit their slot or the overflow array",
+                     job.first_strip() + strip, next);
+    }
+    if (next == 0) continue;
+    const uint64_t col = (next - 1) * kTileStride;
+    job.kernels.dot({.weights = reinterpret_cast<const uint8_t*>(space.tiles + (next - 1) % 2 * kTileValues),
+                     .rows = kFragmentRows,
+                     .row_offset = tile_rows(),
+                     .tile_cols = kTileStride,
+                     .tile_bytes = 0,
+                     .cols = std::min<uint64_t>(kTileStride, x_stride - col),
+                     .x = scaled_x + col,
+                     .x_stride = x_stride,
+                     .tokens = job.args.tokens,
+                     .sums = space.sums});
+  }
+  store_sums(job, strip, 0, job.args.tokens, space.sums, job.kernels.reduce_fragments);
+  return Ok{};
+}
+
+// Runs `multiply(strip)` on every strip of the matrix.
+template <typename Multiply>
+Result<void> for_strips(const Job& job, int threads, Multiply multiply) {
+  const Grid& grid = job.grid();
+  const uint64_t strips = grid.strips_a_matrix();
+  // At most 2^40 weights: no overflow.
+  const uint64_t products = grid.rows * std::max<uint64_t>(grid.cols, 1) * std::min(job.args.tokens, kTokenBlock);
+  const auto useful = static_cast<int>(std::clamp<uint64_t>(products / kThreadProducts, 1, 1024));
+  const int used = std::min(resolve_threads(threads), useful);
+  const uint64_t grain = std::clamp<uint64_t>(strips / (8 * static_cast<uint64_t>(used)), 1, 64);
+  FirstError failure;
+  parallel_for(strips, grain, used, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t strip = begin; strip < end; ++strip) {
+      if (Result<void> result = multiply(strip); !result) {
+        failure.keep(strip, std::move(result));
+        return;
+      }
+    }
+  });
+  return failure.result();
+}
+
+// Null if x does not fit the scratch memory or cannot be scaled exactly.
+const uint16_t* try_scale(const Job& job) {
+  const PackHeader& header = job.pack.header;
+  if (job.kernels.decode_chunk == nullptr || header.layout != Layout::kFast || !header.fusible) return nullptr;
+  const uint64_t token_bytes = 2 * kFragmentStep * header.grid.steps();
+  if (job.args.tokens > kTokenBlock || job.args.tokens * token_bytes > kScaledBytes) return nullptr;
+  uint16_t* out = workspace().scaled_x;
+  const int shift = static_cast<int>(header.base) - 120;
+  return scale_x(job.args.x, job.args.tokens, job.args.x_stride, header.grid.cols, shift, out) ? out : nullptr;
+}
+
+Result<void> check_args(const Grid& grid, const LinearArgs& args) {
+  if (args.matrix >= grid.stack) return invalid_argument("linear: matrix {} of a stack of {}", args.matrix, grid.stack);
+  const bool reads = args.tokens > 0 && grid.cols > 0, writes = args.tokens > 0 && grid.rows > 0;
+  if ((reads && args.x == nullptr) || (writes && args.y == nullptr))
+    return invalid_argument("linear: x or y is a null pointer");
+  if (args.tokens > 1 && (args.x_stride < grid.cols || args.y_stride < grid.rows)) {
+    return invalid_argument("linear: strides of {} and {} are less than the {} columns and {} rows", args.x_stride,
+                            args.y_stride, grid.cols, grid.rows);
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<void> linear(ByteSpan bytes, const LinearArgs& args, int threads) {
+  GLYD_TRY(const PackHeader header, open_pack(bytes));
+  GLYD_CHECK(check_args(header.grid, args));
+  if (args.tokens == 0 || header.grid.rows == 0) return Ok{};
+  const OpenPack pack{bytes, header};
+  const Job job{pack, args, linear_kernels(cpu_isa())};
+  const LayoutOps& ops = layout_ops(header.layout);
+  if (ops.open == nullptr) {
+    const TileSource source{job, nullptr, kTileStride};
+    return for_strips(job, threads, [&](uint64_t strip) -> Result<void> {
+      if (header.transposed) return multiply_tiles(job, source, strip);
+      multiply_direct(job, strip);
+      return Ok{};
+    });
+  }
+  if (const uint16_t* x = try_scale(job)) {
+    const ShiftedRecords records(pack, job.kernels);
+    return for_strips(job, threads, [&](uint64_t strip) { return multiply_fused(job, records, x, strip); });
+  }
+  GLYD_TRY(const auto decoder, ops.open(pack, Check::kTrust));
+  const TileSource source{job, decoder.get(), ops.record_steps * kStepCols};
+  return for_strips(job, threads, [&](uint64_t strip) { return multiply_tiles(job, source, strip); });
+}
+
+}  // namespace glyd

@@ -1,0 +1,209 @@
+// linear_avx2.cpp - products with AVX2 and FMA: a register of 16 bf16 weights becomes two of fp32, its even and its odd
+// columns, by a shift and a mask; x likewise.
+#include "weights/linear/linear_kernels.hpp"
+
+#if defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#define GLYD_UNROLL _Pragma("GCC unroll 8")  // sums must stay in registers
+
+namespace glyd {
+namespace {
+
+constexpr size_t kWidth = 8;
+constexpr size_t kStep = 16;  // columns of one register
+
+struct Halves {
+  __m256 even, odd;
+};
+
+inline Halves widen(__m256i pairs) {
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16)),
+          _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32(static_cast<int>(0xffff0000u))))};
+}
+
+inline __m256i load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+
+// The same from memory with a load in place of the shift, of which there are too few ports; reads 2 bytes before p.
+inline Halves widen_by_loads(const uint8_t* p) {
+  const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xffff0000u));
+  return {_mm256_castsi256_ps(_mm256_and_si256(load(p - 2), upper)),
+          _mm256_castsi256_ps(_mm256_and_si256(load(p), upper))};
+}
+
+// Rows r .. r+kRows-1 times kTokens tokens over whole steps. 8 sums, the x and w in hand: 14 of the 16 registers.
+template <size_t kRows, size_t kTokens>
+inline void dot_block(const DotArgs& args, size_t row, size_t token, size_t cols) {
+  __m256 sum[kTokens][kRows];
+  float* const sums = args.sums + (token * kStripRows + row) * kWidth;
+  GLYD_UNROLL for (size_t t = 0; t < kTokens; ++t) {
+    GLYD_UNROLL for (size_t r = 0; r < kRows; ++r) sum[t][r] = _mm256_loadu_ps(sums + (t * kStripRows + r) * kWidth);
+  }
+  const uint8_t* tile = args.weights;
+  const uint16_t* x = args.x + token * args.x_stride;
+  for (size_t begin = 0; begin < cols; begin += args.tile_cols, tile += args.tile_bytes) {
+    const size_t end = std::min(cols, begin + args.tile_cols);
+    const uint8_t* w[kRows];
+    GLYD_UNROLL for (size_t r = 0; r < kRows; ++r) w[r] = tile + args.row_offset[row + r];
+    for (size_t c = begin; c < end; c += kStep) {
+      Halves xs[kTokens];
+      GLYD_UNROLL for (size_t t = 0; t < kTokens; ++t) xs[t] = widen(load(x + t * args.x_stride + c));
+      GLYD_UNROLL for (size_t r = 0; r < kRows; ++r) {
+        const Halves ws = widen_by_loads(w[r] + 2 * (c - begin));
+        GLYD_UNROLL for (size_t t = 0; t < kTokens; ++t) {
+          sum[t][r] = _mm256_fmadd_ps(ws.even, xs[t].even, sum[t][r]);
+          sum[t][r] = _mm256_fmadd_ps(ws.odd, xs[t].odd, sum[t][r]);
+        }
+      }
+    }
+  }
+  GLYD_UNROLL for (size_t t = 0; t < kTokens; ++t) {
+    GLYD_UNROLL for (size_t r = 0; r < kRows; ++r) _mm256_storeu_ps(sums + (t * kStripRows + r) * kWidth, sum[t][r]);
+  }
+}
+
+void dot_steps(const DotArgs& args) {
+  size_t token = 0;
+  for (; token + 2 <= args.tokens; token += 2) {
+    for (size_t row = 0; row < args.rows; row += 4) dot_block<4, 2>(args, row, token, args.cols);
+  }
+  if (token < args.tokens) {
+    for (size_t row = 0; row < args.rows; row += 8) dot_block<8, 1>(args, row, token, args.cols);
+  }
+}
+
+// Fewer than 16 columns: both sides copied and filled with zeros.
+void dot_tail(const DotArgs& args, size_t done) {
+  constexpr size_t kTokens = 16;
+  alignas(32) uint16_t memory[kStep + kStripRows * kStep] = {}, x[kTokens * kStep] = {};
+  uint16_t* const w = memory + kStep;  // behind kReadBefore
+  size_t row_offset[kStripRows];
+  const size_t left = args.cols - done;
+  const uint8_t* tile = args.weights + done / args.tile_cols * args.tile_bytes + 2 * (done % args.tile_cols);
+  for (size_t r = 0; r < args.rows; ++r) {
+    std::memcpy(w + r * kStep, tile + args.row_offset[r], 2 * left);
+    row_offset[r] = 2 * r * kStep;
+  }
+  for (size_t token = 0; token < args.tokens; token += kTokens) {
+    const size_t tokens = std::min(kTokens, args.tokens - token);
+    for (size_t t = 0; t < tokens; ++t)
+      std::memcpy(x + t * kStep, args.x + (token + t) * args.x_stride + done, 2 * left);
+    dot_steps({.weights = reinterpret_cast<const uint8_t*>(w),
+               .rows = args.rows,
+               .row_offset = row_offset,
+               .tile_cols = kTileStride,
+               .tile_bytes = 0,
+               .cols = kStep,
+               .x = x,
+               .x_stride = kStep,
+               .tokens = tokens,
+               .sums = args.sums + token * kStripRows * kWidth});
+  }
+}
+
+void dot(const DotArgs& args) {
+  const size_t whole = args.cols / kStep * kStep;
+  if (whole > 0) {
+    DotArgs steps = args;
+    steps.cols = whole;
+    dot_steps(steps);
+  }
+  if (whole < args.cols) dot_tail(args, whole);
+}
+
+void reduce(const float* sums, float* out) {
+  for (size_t r = 0; r < kStripRows; r += 4) {
+    const float* s = sums + r * kWidth;
+    const __m256 a = _mm256_hadd_ps(_mm256_loadu_ps(s), _mm256_loadu_ps(s + kWidth));
+    const __m256 b = _mm256_hadd_ps(_mm256_loadu_ps(s + 2 * kWidth), _mm256_loadu_ps(s + 3 * kWidth));
+    const __m256 c = _mm256_hadd_ps(a, b);
+    _mm_storeu_ps(out + r, _mm_add_ps(_mm256_castps256_ps128(c), _mm256_extractf128_ps(c, 1)));
+  }
+}
+
+void reduce_fragments(const float* sums, float* out) {
+  for (size_t g = 0; g < kFragmentRows; ++g) {
+    const __m256 s = _mm256_loadu_ps(sums + g * kWidth);
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    out[g] = _mm_cvtss_f32(two);
+    out[g + kFragmentRows] = _mm_cvtss_f32(_mm_movehdup_ps(two));
+  }
+}
+
+template <int kBits>
+inline __m256i rotate_right(__m256i v) {
+  return _mm256_or_si256(_mm256_srli_epi32(v, kBits), _mm256_slli_epi32(v, 32 - kBits));
+}
+
+// Words a, b of one step and c, d of the next, of 8 lanes, joined with the low plane's 128 bytes: two rows of a
+// fragment tile by two steps.
+inline void join_steps(__m256i a, __m256i b, __m256i c, __m256i d, const uint8_t* low, uint16_t* out) {
+  const __m256i keep = _mm256_set1_epi32(static_cast<int>(fast::kHighMask));
+  const __m256i window = _mm256_set1_epi8(fast::kWindowUpper << 2);  // the exponent's fixed upper bits
+  const __m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b);
+  const __m256i cd0 = _mm256_unpacklo_epi32(c, d), cd1 = _mm256_unpackhi_epi32(c, d);
+  // Lanes 0 and 1, 2 and 3, 4 and 5, 6 and 7: four words each, as the low plane has them.
+  const __m256i quads[4] = {_mm256_unpacklo_epi64(ab0, cd0), _mm256_unpackhi_epi64(ab0, cd0),
+                            _mm256_unpacklo_epi64(ab1, cd1), _mm256_unpackhi_epi64(ab1, cd1)};
+  GLYD_UNROLL for (size_t i = 0; i < 4; ++i) {
+    const __m256i high = _mm256_or_si256(_mm256_and_si256(quads[i], keep), window);
+    const __m256i lows = load(low + 32 * i);
+    uint16_t* row = out + i / 2 * kTileStride + i % 2 * 16;
+    _mm256_store_si256(reinterpret_cast<__m256i*>(row), _mm256_unpacklo_epi8(lows, high));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(row + kFragmentStep), _mm256_unpackhi_epi8(lows, high));
+  }
+}
+
+// A chunk's two planes are read by turns, which no hardware prefetcher follows; this far ahead the planes are fetched
+// in order of their lines.
+constexpr size_t kPrefetchBytes = 3 * fast::kRecordBytes;
+
+template <size_t kBytes>
+inline void prefetch(const uint8_t* p) {
+  GLYD_UNROLL for (size_t i = 0; i < kBytes; i += 64) _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T0);
+}
+
+void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
+  const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
+  const __m256i lanes = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+  const __m256i m0 = _mm256_set1_epi32(0x60606060), m1 = _mm256_set1_epi32(0x18181818),
+                m2 = _mm256_set1_epi32(0x06060606);
+  for (size_t eighth = 0; eighth < 4; ++eighth) {
+    const __m256i x0 = _mm256_permutevar8x32_epi32(load(high + 32 * eighth), lanes);
+    const __m256i x1 = _mm256_permutevar8x32_epi32(load(high + 128 + 32 * eighth), lanes);
+    const __m256i x2 = _mm256_permutevar8x32_epi32(load(high + 256 + 32 * eighth), lanes);
+    prefetch<fast::kChunkBytes / 4>(chunk + kPrefetchBytes + eighth * (fast::kChunkBytes / 4));
+    uint16_t* out = tile + 2 * eighth * kTileStride;
+    join_steps(x0, rotate_right<3>(x0), x1, rotate_right<3>(x1), chunk + 128 * eighth, out);
+    const __m256i t =
+        _mm256_or_si256(_mm256_or_si256(_mm256_and_si256(x0, m0), _mm256_and_si256(_mm256_srli_epi32(x1, 2), m1)),
+                        _mm256_and_si256(_mm256_srli_epi32(x2, 4), m2));
+    join_steps(x2, rotate_right<3>(x2), rotate_right<5>(t), rotate_right<2>(t), chunk + 512 + 128 * eighth,
+               out + 2 * kFragmentStep);
+  }
+}
+
+}  // namespace
+
+const LinearKernels& linear_kernels_avx2() {
+  static constexpr LinearKernels kernels{.width = kWidth,
+                                         .dot = dot,
+                                         .reduce = reduce,
+                                         .reduce_fragments = reduce_fragments,
+                                         .decode_chunk = decode_chunk};
+  return kernels;
+}
+
+}  // namespace glyd
+
+#else
+
+namespace glyd {
+const LinearKernels& linear_kernels_avx2() { return linear_kernels_scalar(); }
+}  // namespace glyd
+
+#endif

@@ -1,0 +1,35 @@
+// shifted_record.hpp - records of layout `fast` as `linear` reads them: in fragment order, exponents left shifted
+// (weights.md 4.1), and x scaled and ordered to match.
+#pragma once
+
+#include <cstdint>
+
+#include "weights/linear/linear_kernels.hpp"
+#include "weights/registry.hpp"
+
+namespace glyd {
+
+// x[tokens][cols] times 2^shift in fragment order to out[tokens][steps][kFragmentStep], zeros for padding columns.
+// False where a value would not be exact (it overflows, or is or becomes subnormal).
+bool scale_x(const uint16_t* x, uint64_t tokens, uint64_t x_stride, uint64_t cols, int shift, uint16_t* out);
+
+class ShiftedRecords {
+ public:
+  // The pack must be `fast`; kernels must have decode_chunk. Both must outlive the object.
+  ShiftedRecords(const OpenPack& pack, const LinearKernels& kernels);
+
+  // Record `record` of strip `strip` (over the stack), patched, to a fragment tile. Steps that the record has not hold
+  // anything finite. False if the record's patches break the format.
+  [[nodiscard]] bool decode(uint64_t strip, uint64_t record, uint16_t* tile) const;
+
+ private:
+  [[nodiscard]] bool patch(const uint8_t* slot, uint32_t slot_bytes, uint16_t* tile) const;
+  [[nodiscard]] bool patch_overflow(uint32_t word, uint16_t* tile) const;
+
+  const LinearKernels& kernels_;
+  ByteSpan planes_, patches_, overflow_;
+  uint64_t steps_, strip_bytes_, strip_slot_bytes_;
+  uint32_t slot_bytes_;
+};
+
+}  // namespace glyd
