@@ -130,6 +130,8 @@ Result<PackHeader> read_pack_header(ByteSpan bytes, uint64_t pack_bytes) {
   header.fusible = (p[kFlagsAt] & kFlagFusible) != 0;
   header.grid = {load_le<uint64_t>(p + kStackAt), load_le<uint64_t>(p + kRowsAt), load_le<uint64_t>(p + kColsAt)};
   if (auto shape = check_shape(header.grid); !shape) return corrupt("pack: {}", shape.error().message);
+  // Else a header of 128 bytes could declare 2^58 strips of no columns to walk.
+  if (header.layout != Layout::kRaw && header.values() == 0) return corrupt("pack: a tensor without values is not in layout raw");
   for (uint32_t i = 0; i < kPackArrays; ++i) {
     header.array_bytes[i] = load_le<uint64_t>(p + kArraysAt + 8 * i);
     if (header.array_bytes[i] > pack_bytes) return corrupt("pack: array {} of {} bytes in a pack of {}", i, header.array_bytes[i], pack_bytes);
