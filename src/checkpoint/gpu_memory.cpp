@@ -1,0 +1,70 @@
+#include "checkpoint/gpu_memory.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+namespace glyd {
+namespace {
+
+struct Gpu {
+  std::string_view name;  // upper case, without spaces and dashes
+  uint64_t mib;           // as the driver reports it (nvidia-smi), which is less than the box says
+};
+
+constexpr Gpu kGpus[] = {
+    {"T4", 15360},       {"V10016GB", 16384}, {"V10032GB", 32768},      {"A10", 23028},        {"A10G", 23028},
+    {"A30", 24576},      {"A40", 46068},      {"A10040GB", 40960},      {"A10080GB", 81920},   {"L4", 23034},
+    {"L40", 46068},      {"L40S", 46068},     {"H100", 81559},          {"H100NVL", 95830},    {"H200", 143771},
+    {"GH200", 97871},    {"B200", 183359},    {"RTX3060", 12288},       {"RTX3070", 8192},     {"RTX3080", 10240},
+    {"RTX3090", 24576},  {"RTX4060", 8188},   {"RTX4060TI16GB", 16380}, {"RTX4070", 12282},    {"RTX4080", 16376},
+    {"RTX4090", 24564},  {"RTX5070", 12227},  {"RTX5070TI", 16303},     {"RTX5080", 16303},    {"RTX5090", 32607},
+    {"RTXA4000", 16376}, {"RTXA5000", 24564}, {"RTXA6000", 49140},      {"RTX6000ADA", 49140}, {"RTXPRO6000", 97887},
+};
+
+struct Unit {
+  std::string_view name;
+  double bytes;
+};
+constexpr Unit kUnits[] = {
+    {"", 1},      {"B", 1},        {"KB", 1e3},        {"MB", 1e6},           {"GB", 1e9},
+    {"TB", 1e12}, {"KIB", 1024.0}, {"MIB", 1048576.0}, {"GIB", 1073741824.0}, {"TIB", 1099511627776.0}};
+
+std::string plain_name(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    if (c == ' ' || c == '-' || c == '_') continue;
+    name.push_back(c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+  }
+  for (const std::string_view prefix : {"NVIDIA", "GEFORCE", "TESLA"}) {
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  }
+  return name;
+}
+
+}  // namespace
+
+Result<uint64_t> gpu_memory_bytes(const std::string& text) {
+  const std::string name = plain_name(text);
+  for (const Gpu& gpu : kGpus) {
+    if (gpu.name == name) return gpu.mib << 20;
+  }
+  double number = 0;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (failed == std::errc() && number > 0 && std::isfinite(number)) {
+    const std::string_view unit(end, static_cast<size_t>(name.data() + name.size() - end));
+    const auto* found =
+        std::find_if(std::begin(kUnits), std::end(kUnits), [&](const Unit& known) { return known.name == unit; });
+    if (found != std::end(kUnits) && number * found->bytes >= 1 && number * found->bytes < 1e18)
+      return static_cast<uint64_t>(number * found->bytes);
+  }
+  std::vector<std::string_view> names;
+  for (const Gpu& gpu : kGpus) names.push_back(gpu.name);
+  return invalid_argument("unknown GPU \"{}\": give its memory (\"48GB\", \"44.9GiB\", or bytes) or one of {}", text,
+                          fmt::join(names, ", "));
+}
+
+}  // namespace glyd

@@ -1,0 +1,255 @@
+// pack.cpp - a source directory or file becomes a packed checkpoint. Spec: docs/spec/checkpoint.md 1, 6.
+#include <chrono>
+#include <set>
+
+#include "base/sha256.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/hf_cache.hpp"
+#include "checkpoint/journal.hpp"
+#include "checkpoint/model_config.hpp"
+#include "checkpoint/packed_directory.hpp"
+#include "checkpoint/shard_writer.hpp"
+#include "checkpoint/source.hpp"
+#include "checkpoint/staging.hpp"
+#include "checkpoint/streams.hpp"
+
+namespace glyd {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the model's config.json says, and what becomes of it.
+struct Config {
+  std::string original, edited, model_type;
+  uint32_t mode = 0644;
+  bool present = false;
+};
+
+Result<Config> read_config(const Source& source, const PackOptions& options) {
+  Config config;
+  const SourceFile* file = source.find_other(kConfigName);
+  if (file == nullptr) return config;
+  GLYD_TRY(config.original, read_text_file(file->absolute, kMostConfigBytes));
+  GLYD_TRY(const OrderedJson document, parse_config(config.original, file->absolute.string()));
+  config.model_type = model_type_of(document);
+  GLYD_TRY(config.edited,
+           edited_config(config.original, file->absolute.string(), options.layout, options.glyd_version));
+  config.mode = file->mode;
+  config.present = true;
+  return config;
+}
+
+class Packer {
+ public:
+  Packer(const Source& source, const Config& config, const PackOptions& options, Staging& staging)
+      : source_(source),
+        config_(config),
+        options_(options),
+        staging_(staging),
+        progress_(options.progress, total_bytes()),
+        journal_(Journal::open(staging, source, settings())) {}
+
+  Result<void> run() {
+    manifest_.glyd_version = options_.glyd_version;
+    manifest_.layout = options_.layout;
+    manifest_.kind = source_.is_file ? SourceKind::kFile : SourceKind::kDirectory;
+    manifest_.name = source_.name;
+    manifest_.repo = source_.repo;
+    manifest_.revision = source_.revision;
+    GLYD_CHECK(make_directory(staging_.new_path()));
+    GLYD_CHECK(remove_all_but_finished());
+    for (size_t i = 0; i < source_.tensor_files.size(); ++i) GLYD_CHECK(add_shard(i));
+    for (const auto& file : source_.other_files) GLYD_CHECK(add_file(file));
+    for (const auto& directory : source_.directories) GLYD_CHECK(make_directory(staging_.new_path() / directory));
+    manifest_.directories = source_.directories;
+    GLYD_CHECK(add_config());
+    GLYD_CHECK(add_index());
+    GLYD_CHECK(add_manifest());
+    return sync_directories();
+  }
+
+  // After an error that trying again may cure, what is whole stays for the next pack.
+  void keep_finished() {
+    if (journal_.empty() || !remove_all_but_finished()) return;
+    staging_.keep();
+  }
+
+  OrderedJson document(double seconds) const {
+    uint64_t packed = 0, bf16_bytes = 0, packed_bytes = 0;
+    for (const auto& [name, tensor] : manifest_.tensors) {
+      if (!tensor.packed) continue;
+      ++packed;
+      packed_bytes += tensor.packed->bytes;
+      bf16_bytes += tensor_bytes(*tensor.dtype, tensor.shape).value();
+    }
+    const double weights = static_cast<double>(bf16_bytes) / 2;
+    return {{"target", staging_.target().string()},
+            {"layout", layout_text(options_.layout)},
+            {"tensors_packed", packed},
+            {"tensors_carried", manifest_.tensors.size() - packed},
+            {"bf16_bytes", bf16_bytes},
+            {"packed_bytes", packed_bytes},
+            {"source_bytes", source_.bytes()},
+            {"target_bytes", target_bytes_},
+            {"bits_per_weight", weights == 0 ? 0.0 : 8 * static_cast<double>(packed_bytes) / weights},
+            {"verified", options_.verify},
+            {"seconds", seconds}};
+  }
+
+ private:
+  uint64_t total_bytes() const {
+    uint64_t total = source_.bytes();
+    if (options_.hash_files) {
+      for (const auto& file : source_.tensor_files) total += file.bytes;
+    }
+    return total;
+  }
+
+  OrderedJson settings() const {
+    return {{"format", kCheckpointFormat},
+            {"glyd_version", options_.glyd_version},
+            {"layout", layout_text(options_.layout)},
+            {"verify", options_.verify},
+            {"hash_files", options_.hash_files},
+            {"model_type", config_.model_type},
+            {"source", source_.root.string()},
+            {"shards", source_.tensor_files.size()}};
+  }
+
+  Result<void> remove_all_but_finished() const {
+    std::set<std::string> kept;
+    for (size_t i = 0; i < source_.tensor_files.size(); ++i) {
+      if (const auto shard = journal_.finished(i)) kept.insert(shard->shard);
+    }
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(staging_.new_path(), error)) {
+      if (!kept.contains(entry.path().filename().string())) fs::remove_all(entry.path(), error);
+      if (error) return io_error("cannot remove {}: {}", entry.path().string(), error.message());
+    }
+    return Ok{};
+  }
+
+  Result<void> add_shard(size_t index) {
+    const SourceFile& file = source_.tensor_files[index];
+    auto finished = journal_.finished(index);
+    if (finished) {
+      GLYD_CHECK(progress_.advance(file.bytes, file.path));
+    } else {
+      const fs::path path = staging_.new_path() / shard_name(index, source_.tensor_files.size());
+      const ShardOptions options{options_.layout, options_.threads, options_.verify, options_.hash_files,
+                                 config_.model_type};
+      GLYD_TRY(finished, write_shard(source_, index, path, options, progress_));
+      GLYD_CHECK(journal_.add(index, *finished));
+    }
+    manifest_.source_files.push_back({file.path, file.bytes, file.mode, source_.headers[index].text,
+                                      finished->source_sha256, finished->shard, finished->shard_bytes,
+                                      finished->shard_header_sha256});
+    for (auto& [name, tensor] : finished->tensors) {
+      tensor.file = index;
+      weight_map_[tensor.packed ? name + kPackSuffix : name] = finished->shard;
+      tensors_total_ += tensor.packed ? tensor.packed->bytes : tensor_bytes(*tensor.dtype, tensor.shape).value();
+      manifest_.tensors.emplace(name, std::move(tensor));
+    }
+    target_bytes_ += finished->shard_bytes;
+    return Ok{};
+  }
+
+  Result<void> add_file(const SourceFile& file) {
+    if (file.path == kConfigName) return Ok{};
+    GLYD_CHECK(make_parents(staging_.new_path(), file.path));
+    GLYD_TRY(std::string hash, copy_whole_file(file.absolute, file.bytes, staging_.new_path() / file.path, file.mode,
+                                               progress_, file.path));
+    manifest_.files.push_back({file.path, file.bytes, std::move(hash), file.mode});
+    target_bytes_ += file.bytes;
+    return Ok{};
+  }
+
+  Result<void> add_text(const std::string& path, const std::string& text, uint64_t mode) {
+    GLYD_CHECK(make_parents(staging_.new_path(), path));
+    GLYD_TRY(File file, File::create(staging_.new_path() / path));
+    GLYD_CHECK(file.write(as_bytes(text)));
+    target_bytes_ += text.size();
+    return finish_file(file, mode);
+  }
+
+  Result<void> add_config() {
+    if (!config_.present) return Ok{};
+    GLYD_CHECK(add_text(kConfigName, config_.edited, config_.mode));
+    GLYD_CHECK(add_text(kKeptConfigName, config_.original, config_.mode));
+    manifest_.config = ManifestConfig{sha256_hex(as_bytes(config_.edited)), sha256_hex(as_bytes(config_.original)),
+                                      config_.original.size(), config_.mode};
+    return progress_.advance(config_.original.size(), kConfigName);
+  }
+
+  Result<void> add_index() {
+    const Json document = {{"metadata", {{"total_size", tensors_total_}}}, {"weight_map", weight_map_}};
+    const std::string text = document.dump(2, ' ', true) + "\n";
+    manifest_.index_sha256 = sha256_hex(as_bytes(text));
+    return add_text(kShardIndexName, text, 0644);
+  }
+
+  Result<void> add_manifest() {
+    const std::string text = write_manifest(manifest_);
+    // What is written must be readable: a source can hold what the format forbids in ways that only the whole shows.
+    std::vector<SafetensorsHeader> headers;
+    const auto read_back = parse_manifest(text, kManifestName, headers);
+    if (!read_back) return unsupported("{}: cannot be described: {}", source_.root.string(), read_back.error().message);
+    return add_text(kManifestName, text, 0644);
+  }
+
+  Result<void> sync_directories() const {
+    std::error_code error;
+    for (const auto& entry : fs::recursive_directory_iterator(staging_.new_path(), error)) {
+      if (entry.is_directory(error)) GLYD_CHECK(sync_directory(entry.path()));
+    }
+    return error ? Result<void>(io_error("cannot list {}: {}", staging_.new_path().string(), error.message())) : Ok{};
+  }
+
+  const Source& source_;
+  const Config& config_;
+  const PackOptions& options_;
+  Staging& staging_;
+  Progress progress_;
+  Journal journal_;
+  Manifest manifest_;
+  std::map<std::string, std::string> weight_map_;
+  uint64_t tensors_total_ = 0, target_bytes_ = 0;
+};
+
+// --overwrite must not delete a directory that somebody cannot make again.
+Result<void> may_replace(const fs::path& target) {
+  std::error_code error;
+  if (!fs::is_symlink(target, error) && fs::is_directory(target, error)) {
+    if (fs::is_empty(target, error)) return Ok{};
+    if (looks_packed(target)) return Ok{};
+  }
+  return exists(
+      "{}: neither a packed checkpoint nor an empty directory, so it is not overwritten; remove it yourself, or choose "
+      "another name",
+      target.string());
+}
+
+}  // namespace
+
+Result<OrderedJson> pack_checkpoint(const std::string& source_text, const std::string& target_text,
+                                    const PackOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  GLYD_TRY(const fs::path target, resolve_target(target_text));
+  GLYD_TRY(const Source source, open_source(source_text, options.revision));
+  if (is_inside(target, source.root))
+    return invalid_argument("{}: the target lies in the source {}; choose a place outside", target.string(),
+                            source.root.string());
+  if (is_inside(source.root, target))
+    return invalid_argument("{}: the source lies in the target {}", source.root.string(), target.string());
+  GLYD_TRY(const Config config, read_config(source, options));
+  GLYD_TRY(Staging staging, Staging::open(target, options.overwrite, may_replace));
+  Packer packer(source, config, options, staging);
+  if (auto done = packer.run(); !done) {
+    if (done.error().status == GLYD_ERROR_IO) packer.keep_finished();
+    return with_space_needed(std::move(done).error(), staging.directory(), source.bytes() / 4 * 3);
+  }
+  GLYD_CHECK(staging.commit());
+  return packer.document(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+}  // namespace glyd

@@ -1,0 +1,71 @@
+// packed_directory.hpp - a packed checkpoint opened for reading: manifest and shard headers checked and matched. Spec:
+// docs/spec/checkpoint.md 3, 5.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "base/file.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/progress.hpp"
+
+namespace glyd {
+
+// True if the directory has a glyd.json of a format of ours.
+bool looks_packed(const std::filesystem::path& directory);
+
+// A tensor of a source file and where its bytes lie in the shard.
+struct ShardTensor {
+  const TensorEntry* source = nullptr;  // in the kept header
+  const ManifestTensor* manifest = nullptr;
+  uint64_t offset = 0, bytes = 0;  // in the shard, from the file's start
+};
+
+struct Shard {
+  size_t index = 0;
+  File file;
+  std::vector<ShardTensor> tensors;  // in the source file's data order
+};
+
+class PackedDirectory {
+ public:
+  // Reads the manifest and nothing else. `text` is a directory, or a repo id in the Hugging Face cache.
+  static Result<PackedDirectory> open(const std::string& text);
+
+  const std::filesystem::path& root() const { return root_; }
+  const Manifest& manifest() const { return manifest_; }
+  const SafetensorsHeader& source_header(size_t index) const { return headers_[index]; }
+
+  // A shard with its size, header hash and header checked against the manifest, and its packs' headers against their
+  // entries.
+  Result<Shard> open_shard(size_t index) const;
+
+  // No file but those that the manifest names, all of them there.
+  Result<void> check_listing() const;
+  uint64_t listed_files() const;  // how many it names
+  uint64_t source_bytes() const;  // of all source files, tensor files included
+
+  // Reads a shard's tensors in the source's order, checks structure and sha256, and hands each one's source bytes to
+  // `sink` from the calling thread, in pieces that follow each other. A tensor's hash may only be known after its
+  // pieces were handed over: what is made of them counts once this returns.
+  using Sink = std::function<Result<void>(ByteSpan bytes)>;
+  Result<void> check_tensors(const Shard& shard, int threads, Progress& progress, const Sink& sink) const;
+
+ private:
+  std::string place(const Shard& shard, const ShardTensor& tensor) const;
+  Result<void> match_header(const SafetensorsHeader& header, Shard& shard) const;
+  Result<void> match_pack(const Shard& shard, const ShardTensor& tensor, ByteSpan header_bytes) const;
+  Result<AlignedBuffer> load(const Shard& shard, const ShardTensor& tensor, int threads) const;
+  Result<void> stream_carried(const Shard& shard, const ShardTensor& tensor, Progress& progress,
+                              const Sink& sink) const;
+  Error wrong_hash(const Shard& shard, const ShardTensor& tensor) const;
+
+  std::filesystem::path root_;
+  Manifest manifest_;
+  std::vector<SafetensorsHeader> headers_;
+};
+
+}  // namespace glyd

@@ -1,0 +1,50 @@
+// source.hpp - what is to be packed: a directory, one .safetensors file or a repo in the Hugging Face cache, and every
+// file in it. Spec: docs/spec/checkpoint.md 1.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "checkpoint/safetensors.hpp"
+
+namespace glyd {
+
+struct SourceFile {
+  std::string path;                // in the source, with '/'
+  std::filesystem::path absolute;  // links resolved
+  uint64_t bytes = 0;
+  uint32_t mode = 0644;
+  int64_t modified_ns = 0;
+};
+
+struct Source {
+  std::filesystem::path root;  // canonical: the directory, or the one file
+  bool is_file = false;
+  std::string name;
+  std::optional<std::string> repo, revision;
+  std::vector<SourceFile> tensor_files;    // sorted by path
+  std::vector<SourceFile> other_files;     // sorted by path
+  std::vector<std::string> directories;    // that hold nothing; sorted
+  std::vector<SafetensorsHeader> headers;  // of tensor_files
+  uint64_t bytes() const;
+  const SourceFile* find_other(std::string_view path) const;
+};
+
+// `revision` null: "main" for repo ids; given for a path it is an error.
+Result<Source> open_source(const std::string& text, const char* revision);
+
+// Where a source text leads: the canonical directory or file, with name, repo and revision set and nothing read.
+Result<Source> locate_source(const std::string& text, const char* revision);
+
+// Every file below a directory. Symbolic links that leave it, links to directories and special files are refused.
+struct Listing {
+  std::vector<SourceFile> files;
+  std::vector<std::string> empty_directories;
+};
+Result<Listing> list_directory(const std::filesystem::path& root);
+
+}  // namespace glyd

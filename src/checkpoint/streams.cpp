@@ -1,0 +1,75 @@
+#include "checkpoint/streams.hpp"
+
+#include <sys/stat.h>
+
+#include <vector>
+
+namespace glyd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kBackgroundBytes = uint64_t{1} << 20;  // below, a thread costs more than it brings
+
+}  // namespace
+
+HashTask::HashTask(ByteSpan bytes, bool background)
+    : hash_(std::async(background && bytes.size() >= kBackgroundBytes ? std::launch::async | std::launch::deferred
+                                                                      : std::launch::deferred,
+                       [bytes] { return sha256_hex(bytes); })) {}
+
+Result<std::string> copy_range(const File& from, uint64_t offset, uint64_t bytes, File* to, Progress& progress,
+                               const std::string& what) {
+  std::vector<uint8_t> piece(std::min(bytes, kPieceBytes));
+  Sha256 hash;
+  for (uint64_t done = 0; done < bytes;) {
+    const MutableByteSpan part(piece.data(), std::min<uint64_t>(piece.size(), bytes - done));
+    GLYD_CHECK(from.read_at(offset + done, part));
+    hash.update(part);
+    if (to != nullptr) GLYD_CHECK(to->write(part));
+    done += part.size();
+    GLYD_CHECK(progress.advance(part.size(), what));
+  }
+  return hash.hex();
+}
+
+Result<void> finish_file(File& file, uint64_t mode) {
+  if (::fchmod(file.descriptor(), static_cast<mode_t>(mode & 0777)) != 0)
+    return errno_error("set the mode of", file.path());
+  GLYD_CHECK(file.sync());
+  return file.close();
+}
+
+Result<std::string> copy_whole_file(const fs::path& from, uint64_t bytes, const fs::path& to, uint64_t mode,
+                                    Progress& progress, const std::string& what) {
+  GLYD_TRY(const File source, File::open_read(from));
+  if (source.size() != bytes)
+    return mismatch("{}: {} bytes, not {}: it changed, or is damaged", from.string(), source.size(), bytes);
+  GLYD_TRY(File target, File::create(to));
+  GLYD_TRY(std::string hash, copy_range(source, 0, bytes, &target, progress, what));
+  GLYD_CHECK(finish_file(target, mode));
+  return hash;
+}
+
+Result<void> make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return io_error("cannot create {}: {}", path.string(), error.message());
+  return Ok{};
+}
+
+Result<void> make_parents(const fs::path& root, const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? Ok{} : make_directory(root / path.substr(0, slash));
+}
+
+Error with_space_needed(Error error, const fs::path& directory, uint64_t needed_bytes) {
+  if (error.status != GLYD_ERROR_IO || error.message.find(directory.string()) == std::string::npos) return error;
+  std::error_code failed;
+  const fs::space_info space = fs::space(directory.parent_path(), failed);
+  error.message += fmt::format("; about {} bytes are needed in {}", needed_bytes, directory.parent_path().string());
+  if (!failed) error.message += fmt::format(", {} are free", space.available);
+  return error;
+}
+
+}  // namespace glyd
