@@ -1,0 +1,105 @@
+// pack_bench.cpp - decode against memcpy; pack (with the tensor's hash, decoded again and compared, as checkpoints are
+// packed) and verify against sha256.
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.hpp"
+#include "base/sha256.hpp"
+#include "cpu_bench.hpp"
+#include "harness/compare.hpp"
+#include "matrix_source.hpp"
+
+namespace glyd::bench {
+namespace {
+
+struct Subject {
+  Grid grid;
+  std::vector<uint16_t> values;
+  std::vector<uint16_t> out;
+  ByteSpan bytes() const { return {reinterpret_cast<const uint8_t*>(values.data()), 2 * values.size()}; }
+  ByteSpan out_bytes() const { return {reinterpret_cast<const uint8_t*>(out.data()), 2 * out.size()}; }
+};
+
+Subject make_subject(const Options& options) {
+  const Grid grid{1, options.pack_rows, options.pack_cols};
+  return {grid, gaussian_bf16(grid.rows * grid.cols, 1, 0.02), std::vector<uint16_t>(grid.rows * grid.cols)};
+}
+
+nlohmann::ordered_json labels(const char* name, Layout layout, const Subject& subject, int threads) {
+  return {{"name", name},
+          {"layout", layout_text(layout)},
+          {"matrix", shape_text(subject.grid.rows, subject.grid.cols)},
+          {"threads", threads}};
+}
+
+void copy(const Subject& from, int threads, std::vector<uint16_t>& to) {
+  parallel_for(from.values.size(), uint64_t{1} << 19, threads, [&](uint64_t begin, uint64_t end) {
+    std::memcpy(to.data() + begin, from.values.data() + begin, 2 * (end - begin));
+  });
+}
+
+// A hash is serial, so two threads hash two halves: what several tensors at once would give.
+void hash(ByteSpan bytes, int threads) {
+  const size_t part = bytes.size() / static_cast<size_t>(threads);
+  parallel_for(static_cast<uint64_t>(threads), 1, threads,
+               [&](uint64_t begin, uint64_t) { (void)sha256_hex(bytes.subspan(begin * part, part)); });
+}
+
+}  // namespace
+
+void bench_decode(const Options& options, const Print& print) {
+  Subject subject = make_subject(options);
+  std::vector<uint16_t> copied(subject.values.size());
+  for (const Layout layout : options.layouts) {
+    const AlignedBuffer pack = pack_or_exit(subject.values, subject.grid, layout);
+    for (const int threads : options.threads) {
+      const auto measured = compare(
+          options.rounds, [&](int) { copy(subject, threads, copied); },
+          [&](int) { check_or_exit(decode_tensor(pack.bytes(), threads, subject.out)); });
+      print(result_line(labels("cpu.decode", layout, subject, threads), "memcpy of the bf16 bytes", measured,
+                        static_cast<double>(subject.bytes().size()),
+                        {RatioOf::kRate, layout == Layout::kFast ? 0.5 : 0.12}));
+    }
+  }
+}
+
+void bench_pack(const Options& options, const Print& print) {
+  Subject subject = make_subject(options);
+  for (const Layout layout : options.layouts) {
+    for (const int threads : options.threads) {
+      const auto measured = compare(
+          std::min(options.rounds, 5), [&](int) { hash(subject.bytes(), threads); },
+          [&](int) {
+            const AlignedBuffer pack = pack_or_exit(subject.values, subject.grid, layout, threads);
+            hash(subject.bytes(), threads);
+            check_or_exit(decode_tensor_checked(pack.bytes(), threads, subject.out));
+            if (std::memcmp(subject.out.data(), subject.values.data(), subject.bytes().size()) != 0) {
+              check_or_exit(mismatch("decoded values differ"));
+            }
+          });
+      print(result_line(labels("cpu.pack", layout, subject, threads), "sha256 of the bf16 bytes", measured,
+                        static_cast<double>(subject.bytes().size()),
+                        {RatioOf::kRate, layout == Layout::kFast ? 0.30 : 0.15}));
+    }
+  }
+}
+
+void bench_verify(const Options& options, const Print& print) {
+  Subject subject = make_subject(options);
+  for (const Layout layout : options.layouts) {
+    const AlignedBuffer pack = pack_or_exit(subject.values, subject.grid, layout);
+    for (const int threads : options.threads) {
+      const auto measured = compare(
+          options.rounds, [&](int) { hash(subject.bytes(), threads); },
+          [&](int) {
+            check_or_exit(decode_tensor_checked(pack.bytes(), threads, subject.out));
+            hash(subject.out_bytes(), threads);
+          });
+      print(result_line(labels("cpu.verify", layout, subject, threads), "sha256 of the bf16 bytes", measured,
+                        static_cast<double>(subject.bytes().size()),
+                        {RatioOf::kRate, layout == Layout::kFast ? 0.6 : 0.4}));
+    }
+  }
+}
+
+}  // namespace glyd::bench
