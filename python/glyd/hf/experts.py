@@ -14,16 +14,12 @@ from torch import nn
 
 from .._errors import CorruptError
 from . import tensors
-from .modules import BUFFER, Packed, packed_class, place_for
+from .modules import BUFFER, Packed, packed_class, place_for, placeholder
 from .tensors import SUFFIX, info_of
 
 
 class Holder(nn.Module):
     """A named place for one expert's pack."""
-
-    def __init__(self):
-        super().__init__()
-        self._is_hf_initialized = True
 
 
 def stack_parameters(module):
@@ -53,6 +49,8 @@ class GlydExperts(Packed):
     def __getattr__(self, name):
         stacks = self.__dict__.get("glyd_stacks")
         if stacks and name in stacks:
+            if not self.glyd_ready:
+                return placeholder(stacks[name][0], self.glyd_dtype)
             return self.glyd_stack(name, range(stacks[name][0][0]))
         return super().__getattr__(name)
 

@@ -12,7 +12,6 @@ from .experts import GlydExperts, Holder, check_stacks, is_experts, stack_parame
 from .modules import (
     BUFFER,
     GlydConv1D,
-    GlydEmbedding,
     Packed,
     PackedMatrix,
     become_packed,
@@ -44,6 +43,7 @@ def finish_loading(model, quantizer):
     modules = packed_modules(model)
     for name, module in modules:
         check_loaded(name, module)
+        module.glyd_ready = True
     if not modules:
         raise UnsupportedError(why_nothing_is_packed(model))
     wanted = options.layout
@@ -60,6 +60,7 @@ def decode_the_rest(model, decode_later):
     for path, name, held_as, dtype in decode_later:
         module = model.get_submodule(path)
         pack = module._buffers.pop(name + SUFFIX)
+        module.__dict__.pop(name)  # the placeholder
         check_pack(f"{path}.{name}", pack)
         values = tensors.decode(pack)
         dimensions = 3 if info_of(pack).stack != 1 else 2
@@ -166,12 +167,7 @@ def check_loaded(name, module):
     pack = getattr(module, BUFFER)
     if pack is None:
         raise CorruptError(f"{name}.{BUFFER} is missing from the checkpoint")
-    if isinstance(module, GlydEmbedding):
-        needed = (module.num_embeddings, module.embedding_dim)
-    elif isinstance(module, GlydConv1D):
-        needed = (module.nx, module.nf)
-    else:
-        needed = (module.out_features, module.in_features)
+    needed = module.glyd_shape()
     found = tuple(tensors.shape_of(info_of(pack), 2))
     if found != needed or info_of(pack).stack != 1:
         raise CorruptError(f"{name}.{BUFFER} packs a tensor of shape {found}, the model needs {needed}")

@@ -13,6 +13,13 @@ from .tensors import SUFFIX, info_of
 BUFFER = "weight" + SUFFIX
 
 
+def placeholder(shape, dtype):
+    """What transformers' initialisation finds in a packed weight's place: it leaves what has this mark as it is."""
+    tensor = torch.empty(shape, dtype=dtype, device="meta")
+    tensor._is_hf_initialized = True
+    return tensor
+
+
 class Packed:
     """What every packed module has. Subclasses come first in the bases of a generated class, or are used as they are."""
 
@@ -23,7 +30,7 @@ class Packed:
         self.glyd_dtype = dtype  # of the parameter that the pack stands for
         self.glyd_exact = True
         self.glyd_calls = 0  # products (or look-ups) from packed bytes
-        self._is_hf_initialized = True  # transformers must never initialise it
+        self.glyd_ready = False  # while transformers loads the model, a weight that is read is a placeholder
 
     def glyd_packs(self):
         """(state-dict name below this module, pack) of every pack it holds."""
@@ -39,6 +46,12 @@ class Packed:
 
     def __reduce_ex__(self, protocol):
         return _restore, (self.glyd_base,), self.__dict__.copy()
+
+
+def _read_weight(module):
+    if not module.glyd_ready:
+        return placeholder(module.glyd_shape(), module.glyd_dtype)
+    return module.glyd_decoded()
 
 
 class _PackedProduct(torch.autograd.Function):
@@ -63,9 +76,7 @@ class _PackedProduct(torch.autograd.Function):
 class PackedMatrix(Packed):
     """A Linear or Conv1D: one pack, one product."""
 
-    @property
-    def weight(self):
-        return self.glyd_decoded()
+    weight = property(_read_weight)
 
     def glyd_decoded(self):
         return tensors.decode(getattr(self, BUFFER)).to(self.glyd_dtype)
@@ -91,6 +102,9 @@ class GlydLinear(PackedMatrix, nn.Linear):
     glyd_base = nn.Linear
     glyd_transposed = False
 
+    def glyd_shape(self):
+        return self.out_features, self.in_features
+
     def forward(self, x):
         return self.glyd_forward(x)
 
@@ -108,6 +122,9 @@ class GlydConv1D(PackedMatrix):
 
     glyd_transposed = True
 
+    def glyd_shape(self):
+        return self.nx, self.nf
+
     def forward(self, x):
         return self.glyd_forward(x)
 
@@ -121,9 +138,12 @@ class GlydConv1D(PackedMatrix):
 
 class GlydEmbedding(Packed, nn.Embedding):
     glyd_base = nn.Embedding
+    weight = property(_read_weight)
 
-    @property
-    def weight(self):
+    def glyd_shape(self):
+        return self.num_embeddings, self.embedding_dim
+
+    def glyd_decoded(self):
         return tensors.decode(getattr(self, BUFFER)).to(self.glyd_dtype)
 
     @torch.compiler.disable

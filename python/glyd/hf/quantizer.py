@@ -23,7 +23,7 @@ from .._errors import Error, MismatchError, UnsupportedError
 from . import finish, tensors
 from .config import METHOD, GlydConfig
 from .experts import GlydExperts, hold_list, hold_stack, is_experts
-from .modules import become_packed, kind_of, place_for
+from .modules import become_packed, kind_of, place_for, placeholder
 from .plan import Renamer, checkpoint_tensors, plan_packed
 from .tensors import SUFFIX
 
@@ -201,9 +201,9 @@ class GlydQuantizer(HfQuantizer):
 
     def _decode_at_load(self, module, path, name, place, dtype):
         held_as = "parameter" if name in module._parameters else "buffer"
-        (module._parameters if held_as == "parameter" else module._buffers).pop(name)
+        held = (module._parameters if held_as == "parameter" else module._buffers).pop(name)
         module.register_buffer(name + SUFFIX, place)
-        module._is_hf_initialized = True
+        module.__dict__[name] = placeholder(held.shape, dtype)
         self.decode_later.append((path, name, held_as, dtype))
 
     def _plan_ties(self, model, present):

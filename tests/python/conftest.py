@@ -1,0 +1,79 @@
+"""What the tests share: the models of the repo, and packed and bf16 copies of them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = {name: ROOT / "models" / name for name in ("tiny-qwen3", "tiny-qwen3-moe")}
+
+
+@pytest.fixture(scope="session", params=sorted(MODELS))
+def model_name(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def bf16(model_name):
+    """(directory, transformers' own bf16 model)."""
+    return load_bf16(model_name)
+
+
+_loaded = {}
+
+
+def load_bf16(name):
+    from transformers import AutoModelForCausalLM
+
+    if name not in _loaded:
+        _loaded[name] = AutoModelForCausalLM.from_pretrained(MODELS[name])
+    return _loaded[name]
+
+
+@pytest.fixture(scope="session")
+def packed_directory(model_name, tmp_path_factory):
+    """The model packed by glyd.pack, in layout fast."""
+    return pack_once(model_name, "fast", tmp_path_factory)
+
+
+_packed = {}
+
+
+def pack_once(name, layout, tmp_path_factory):
+    import glyd
+
+    if (name, layout) not in _packed:
+        target = tmp_path_factory.mktemp("packed") / f"{name}-{layout}"
+        glyd.pack(MODELS[name], target, layout=layout)
+        _packed[name, layout] = target
+    return _packed[name, layout]
+
+
+def run_python(code, **environment):
+    """Runs code in a fresh interpreter; gives its CompletedProcess, output as text."""
+    path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+    )
+
+
+def token_ids(count, batch=1, seed=0, vocabulary=4096):
+    import torch
+
+    return torch.randint(0, vocabulary, (batch, count), generator=torch.Generator().manual_seed(seed))
+
+
+def same_bits(a, b):
+    import torch
+
+    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.view(torch.int16), b.view(torch.int16))
