@@ -1,0 +1,141 @@
+#include "codec/frame/writer.hpp"
+
+#include <algorithm>
+
+#include "base/parallel.hpp"
+
+namespace glyd::codec {
+
+int default_unit_log(Level level) { return level == Level::kUltra ? 25 : 22; }
+
+uint64_t frame_bound(uint64_t content_bytes, int unit_log, uint64_t metadata_bytes) {
+  const uint64_t units = content_bytes / (uint64_t{1} << unit_log) + 1;
+  uint64_t bound = 0;
+  const uint64_t fixed = kFrameHeaderBytes + kFrameFooterBytes + 2 * kChunkHeaderBytes + 16 + metadata_bytes;
+  if (!checked_add(content_bytes, units * (kChunkHeaderBytes + 8) + fixed, bound)) return UINT64_MAX;
+  return bound;
+}
+
+FrameWriter::FrameWriter(WriterOptions options, Sink sink) : options_(std::move(options)), sink_(std::move(sink)) {
+  if (options_.unit_log == 0) options_.unit_log = default_unit_log(options_.level);
+  unit_bytes_ = size_t{1} << options_.unit_log;
+  options_.threads = resolve_threads(options_.threads);
+}
+
+Result<void> FrameWriter::emit(ByteSpan bytes) {
+  frame_bytes_ += bytes.size();
+  return sink_(bytes);
+}
+
+Result<void> FrameWriter::begin() {
+  if (options_.unit_log < kMinUnitLog || options_.unit_log > kMaxUnitLog) {
+    return invalid_argument("unit size 2^{}: 2^{} to 2^{} bytes are allowed", options_.unit_log, kMinUnitLog,
+                            kMaxUnitLog);
+  }
+  if (options_.metadata.size() > kMaxMetadataBytes)
+    return invalid_argument("metadata of {} bytes: at most {} are allowed", options_.metadata.size(),
+                            kMaxMetadataBytes);
+  if (options_.content_bytes && *options_.content_bytes > kMaxContentBytes)
+    return invalid_argument("content of {} bytes: at most {} are allowed", *options_.content_bytes, kMaxContentBytes);
+  uint8_t header[kFrameHeaderBytes];
+  write_frame_header({.unit_log = options_.unit_log,
+                      .level = static_cast<uint8_t>(options_.level),
+                      .content_bytes = options_.content_bytes.value_or(kUnknownSize)},
+                     header);
+  GLYD_CHECK(emit(header));
+  if (options_.metadata.empty()) return {};
+  uint8_t chunk[kChunkHeaderBytes];
+  const auto bytes = static_cast<uint32_t>(options_.metadata.size());
+  write_chunk_header({.kind = ChunkKind::kMetadata, .stored_bytes = bytes, .payload_check = check32(options_.metadata)},
+                     chunk);
+  GLYD_CHECK(emit(chunk));
+  entries_.push_back({0, bytes});
+  return emit(options_.metadata);
+}
+
+void FrameWriter::encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t position, Slot& slot) const {
+  const size_t capacity = kChunkHeaderBytes + UnitEncoder::bound(raw.size());
+  if (slot.chunk.size() < capacity) slot.chunk.resize(capacity);
+  uint8_t* const payload = slot.chunk.data() + kChunkHeaderBytes;
+  size_t stored = encoder.write(raw, payload);
+  slot.header = {.kind = stored == 0 ? ChunkKind::kStored : ChunkKind::kBlocks,
+                 .position = position,
+                 .raw_bytes = static_cast<uint32_t>(raw.size()),
+                 .content_check = check32(raw)};
+  if (stored == 0) {
+    std::memcpy(payload, raw.data(), raw.size());
+    stored = raw.size();
+  }
+  slot.header.stored_bytes = static_cast<uint32_t>(stored);
+  slot.header.payload_check =
+      slot.header.kind == ChunkKind::kStored ? slot.header.content_check : check32({payload, stored});
+  write_chunk_header(slot.header, slot.chunk.data());
+  slot.bytes = kChunkHeaderBytes + stored;
+}
+
+// A batch of units side by side; whose chunks then leave in order.
+Result<void> FrameWriter::encode_units(ByteSpan content) {
+  const size_t units = ceil_div(content.size(), unit_bytes_);
+  while (encoders_.size() < units) encoders_.emplace_back(options_.level);
+  if (slots_.size() < units) slots_.resize(units);
+  parallel_for(units, 1, options_.threads, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; ++i) {
+      const size_t at = i * unit_bytes_;
+      encode_unit(encoders_[i], content.subspan(at, std::min(unit_bytes_, content.size() - at)), content_bytes_ + at,
+                  slots_[i]);
+    }
+  });
+  for (size_t i = 0; i < units; ++i) {
+    const ChunkHeader& header = slots_[i].header;
+    GLYD_CHECK(emit({slots_[i].chunk.data(), slots_[i].bytes}));
+    entries_.push_back({header.raw_bytes, header.stored_bytes});
+    whole_.add(header.raw_bytes, header.content_check);
+    content_bytes_ += header.raw_bytes;
+  }
+  if (options_.progress && !options_.progress(content_bytes_)) return cancelled("stopped by the caller");
+  return {};
+}
+
+Result<void> FrameWriter::write(ByteSpan content) {
+  if (content.size() > kMaxContentBytes - content_bytes_ - pending_.size())
+    return invalid_argument("more than {} bytes of content", kMaxContentBytes);
+  const size_t batch = unit_bytes_ * static_cast<size_t>(options_.threads);
+  while (!content.empty()) {
+    if (pending_.empty() && content.size() >= batch) {
+      GLYD_CHECK(encode_units(content.first(batch)));
+      content = content.subspan(batch);
+      continue;
+    }
+    const size_t taken = std::min(batch - pending_.size(), content.size());
+    pending_.insert(pending_.end(), content.begin(), content.begin() + static_cast<ptrdiff_t>(taken));
+    content = content.subspan(taken);
+    if (pending_.size() == batch) {
+      GLYD_CHECK(encode_units(pending_));
+      pending_.clear();
+    }
+  }
+  return {};
+}
+
+Result<void> FrameWriter::finish(ByteSpan last) {
+  const size_t batch = unit_bytes_ * static_cast<size_t>(options_.threads);
+  if (!pending_.empty()) GLYD_CHECK(write(last));
+  for (; pending_.empty() && !last.empty(); last = last.subspan(std::min(batch, last.size())))
+    GLYD_CHECK(encode_units(last.first(std::min(batch, last.size()))));
+  if (!pending_.empty()) GLYD_CHECK(encode_units(pending_));
+  pending_.clear();
+  if (options_.content_bytes && *options_.content_bytes != content_bytes_) {
+    return invalid_argument("{} bytes were announced, {} were given", *options_.content_bytes, content_bytes_);
+  }
+  FrameFooter footer{.whole_check = whole_.value()};
+  if (entries_.size() > 1) {
+    const std::vector<uint8_t> index = write_index(frame_bytes_, content_bytes_, entries_);
+    GLYD_CHECK(emit(index));
+    footer.index_bytes = static_cast<uint32_t>(index.size());
+  }
+  uint8_t end[kFrameFooterBytes];
+  write_footer(footer, end);
+  return emit(end);
+}
+
+}  // namespace glyd::codec

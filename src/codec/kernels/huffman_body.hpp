@@ -1,0 +1,114 @@
+// huffman_body.hpp - decoding of interleaved Huffman lanes (spec 5.3). Included once for each instruction set.
+//
+// Each lane holds its next bits in a register, lowest first, with a marker bit above them: the number of leading zeros
+// is then the number of bits taken since the byte that `at` points to, and no count is kept. A refill loads 63 new bits
+// less at most 7; five codes of 11 take 55.
+#pragma once
+
+#include "codec/format.hpp"
+#include "codec/kernels/basics.hpp"
+#include "codec/kernels/kernels.hpp"
+
+namespace glyd::codec {
+namespace {
+
+constexpr size_t kSymbolsPerRefill = 5;
+constexpr size_t kBytesPerRefill = 7;
+constexpr uint64_t kMarker = uint64_t{1} << 63;
+static_assert(kSymbolsPerRefill * kMaxCodeBits + 7 < 63);
+
+struct Lane {
+  uint64_t bits;
+  const uint8_t* at;
+};
+
+GLYD_KERNEL_INLINE void refill(Lane& lane) {
+  const int taken = __builtin_clzll(lane.bits);
+  lane.at += taken >> 3;
+  lane.bits = (load64(lane.at) | kMarker) >> (taken & 7);
+}
+
+template <int kLanes>
+GLYD_KERNEL_INLINE void decode_rounds(const uint16_t* table, Lane* lanes, uint8_t* out, size_t segment, size_t rounds) {
+  for (; rounds > 0; --rounds, out += kSymbolsPerRefill) {
+#pragma GCC unroll 8
+    for (int s = 0; s < kLanes; ++s) {
+      uint64_t bits = lanes[s].bits;
+      uint8_t* to = out + static_cast<size_t>(s) * segment;
+#pragma GCC unroll 5
+      for (size_t k = 0; k < kSymbolsPerRefill; ++k) {
+        const uint16_t entry = table[bits & 2047];
+        bits >>= entry & 63;
+        to[k] = static_cast<uint8_t>(entry >> 8);
+      }
+      lanes[s].bits = bits;
+      refill(lanes[s]);
+    }
+  }
+}
+
+// One lane's last symbols, loading only what may be loaded. True if the lane ends in its last byte.
+inline bool finish_lane(const HuffmanLanes& in, Lane lane, const uint8_t* end, uint8_t* out, size_t symbols) {
+  const uint8_t* at = lane.at;
+  size_t taken = static_cast<size_t>(__builtin_clzll(lane.bits));
+  for (size_t i = 0; i < symbols; ++i) {
+    at += taken >> 3;
+    taken &= 7;
+    if (at > end) return false;
+    uint64_t bits = 0;
+    if (in.readable - at >= 8)
+      bits = load64(at);
+    else
+      for (int k = 0; at + k < in.readable; ++k) bits |= uint64_t{at[k]} << (8 * k);
+    const uint16_t entry = in.table->entries[(bits >> taken) & 2047];
+    taken += entry & 63;
+    out[i] = static_cast<uint8_t>(entry >> 8);
+  }
+  at += (taken + 7) >> 3;
+  return at == end;
+}
+
+template <int kLanes>
+inline bool decode_lanes(const HuffmanLanes& in) {
+  const size_t segment = (in.symbols + kLanes - 1) / kLanes;
+  const size_t last = in.symbols - segment * (kLanes - 1);  // the last lane's symbols: never more than `segment`
+  Lane lanes[kLanes];
+  size_t done = 0;
+  const auto readable = [&](int s) { return in.readable - lanes[s].at; };
+  bool can_load = true;
+  for (int s = 0; s < kLanes; ++s) {
+    lanes[s].at = in.begin[s];
+    can_load = can_load && readable(s) >= 8;
+  }
+  if (can_load) {
+    for (Lane& lane : lanes) lane.bits = load64(lane.at) | kMarker;
+    for (;;) {
+      size_t rounds = (last - done) / kSymbolsPerRefill;
+      for (int s = 0; s < kLanes; ++s) {
+        // A refill may move `at` by 7 and then loads 8.
+        const size_t room = readable(s) < 8 ? 0 : (static_cast<size_t>(readable(s)) - 8) / kBytesPerRefill;
+        rounds = room < rounds ? room : rounds;
+      }
+      if (rounds == 0) break;
+      decode_rounds<kLanes>(in.table->entries, lanes, in.out + done, segment, rounds);
+      done += rounds * kSymbolsPerRefill;
+    }
+  } else {
+    for (Lane& lane : lanes) lane.bits = kMarker;
+  }
+  bool good = true;
+  for (int s = 0; s < kLanes; ++s) {
+    const size_t symbols = s == kLanes - 1 ? last : segment;
+    good =
+        finish_lane(in, lanes[s], in.begin[s + 1], in.out + static_cast<size_t>(s) * segment + done, symbols - done) &&
+        good;
+  }
+  return good;
+}
+
+inline bool decode_huffman(const HuffmanLanes& in) {
+  return in.lanes == 8 ? decode_lanes<8>(in) : in.lanes == 4 ? decode_lanes<4>(in) : decode_lanes<1>(in);
+}
+
+}  // namespace
+}  // namespace glyd::codec

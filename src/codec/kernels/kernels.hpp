@@ -1,0 +1,67 @@
+// kernels.hpp - the loops that carry the time, compiled once for each instruction set from one body; all give equal
+// output.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace glyd::codec {
+
+// Huffman decoding table: entry = code length | symbol << 8, indexed by the next kMaxCodeBits bits.
+struct HuffmanTable {
+  uint16_t entries[2048];
+};
+
+struct HuffmanLanes {
+  const HuffmanTable* table;
+  const uint8_t* begin[9];  // lane s is begin[s] .. begin[s + 1]
+  const uint8_t* readable;  // bytes before it may be loaded (>= begin[lanes])
+  uint8_t* out;
+  size_t symbols;
+  int lanes;
+};
+
+// What a coded block's execution reads: everything decoded, nothing trusted but the array sizes.
+struct CodedBlock {
+  const uint8_t *tokens, *tokens_end;
+  const uint8_t *literals, *literals_end;  // 32 readable bytes follow
+  const uint32_t* offsets;                 // as many as tokens of kind "new"
+  const uint32_t* lengths;                 // as many as escapes
+  uint8_t *out, *out_end;                  // of the block
+  const uint8_t* window_begin;             // first byte of the unit
+  uint8_t* writable_end;                   // the unit's last byte + 1
+};
+
+struct BytesBlock {
+  const uint8_t *tokens, *tokens_end;
+  const uint8_t *literals, *literals_end;
+  const uint8_t *offsets, *offsets_end;
+  const uint8_t *lengths, *lengths_end;
+  const uint8_t* readable;  // bytes before it may be loaded
+  uint8_t *out, *out_end;
+  const uint8_t* window_begin;
+  uint8_t* writable_end;
+};
+
+struct Kernels {
+  bool (*decode_huffman)(const HuffmanLanes&);
+  bool (*execute_coded)(const CodedBlock&);
+  bool (*execute_bytes)(const BytesBlock&);
+  // values[i] = base[codes[i]] + (next bits_of[codes[i]] bits << shift). False if the bits run out or an excess byte is
+  // left.
+  bool (*expand_bits)(const uint8_t* codes, size_t count, const uint32_t* base, const uint8_t* bits_of, int shift,
+                      const uint8_t* bits, size_t bits_bytes, const uint8_t* readable, uint32_t* values);
+  // Tokens of kind "new" and escapes of both sorts.
+  void (*count_tokens)(const uint8_t* tokens, size_t count, size_t* fresh, size_t* escapes);
+  // counts[256] of the bytes.
+  void (*histogram)(const uint8_t* bytes, size_t count, uint32_t* counts);
+  // Float planes: value i of `width` bytes has its exponent in exponents[i] and the rest, sign lowest, in rest[i *
+  // (width - 1)].
+  void (*split_floats)(const uint8_t* values, size_t count, int width, uint8_t* exponents, uint8_t* rest);
+  void (*join_floats)(const uint8_t* exponents, const uint8_t* rest, size_t count, int width, uint8_t* values);
+  uint64_t (*hash)(const uint8_t* bytes, size_t count);  // XXH3, 64 bits, seed 0
+};
+
+const Kernels& kernels();
+
+}  // namespace glyd::codec

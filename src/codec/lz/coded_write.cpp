@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cmath>
+
+#include "codec/kernels/basics.hpp"
+#include "codec/lz/coded.hpp"
+
+namespace glyd::codec {
+namespace {
+
+// Values' low parts one after the other, lowest bit first.
+class BitSink {
+ public:
+  explicit BitSink(uint8_t* out) : out_(out) {}
+  void put(uint32_t value, unsigned bits) {
+    held_ |= uint64_t{value} << count_;
+    count_ += bits;
+    store64(out_, held_);
+    out_ += count_ >> 3;
+    held_ >>= count_ & ~7u;
+    count_ &= 7;
+  }
+  uint8_t* finish() {
+    if (count_ > 0) *out_++ = static_cast<uint8_t>(held_);
+    return out_;
+  }
+
+ private:
+  uint8_t* out_;
+  uint64_t held_ = 0;
+  unsigned count_ = 0;
+};
+
+uint8_t length_code(uint32_t value) {
+  if (value < 16) return static_cast<uint8_t>(value);
+  const int log = log2_floor(value);
+  return static_cast<uint8_t>(16 + (log - 4) * 2 + ((value >> (log - 1)) & 1));
+}
+
+uint8_t offset_code(uint32_t v, int low_bits) {
+  return static_cast<uint8_t>((log2_floor(v) - 3) << low_bits | (v & ((1u << low_bits) - 1)));
+}
+
+struct Recent {
+  uint32_t at[3] = {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]};
+  // The kind of `offset`, which moves to the front.
+  uint32_t take(uint32_t offset) {
+    if (offset == at[0]) return 0;
+    const uint32_t kind = offset == at[1] ? 1 : offset == at[2] ? 2 : kTokenNew;
+    if (kind != 1) at[2] = at[1];
+    at[1] = at[0];
+    at[0] = offset;
+    return kind;
+  }
+};
+
+// The number of low bits in the symbols that makes offsets cheapest: symbol entropy, extra bits and a guess at the
+// table's size.
+int choose_low_bits(const std::vector<uint32_t>& values) {
+  if (values.size() < 256) return 0;
+  double best = 0;
+  int choice = 0;
+  for (int low_bits = 0; low_bits <= kMaxLowBits; ++low_bits) {
+    Histogram counts{};
+    for (const uint32_t v : values) ++counts[offset_code(v, low_bits)];
+    double bits = -static_cast<double>(values.size()) * low_bits;
+    for (const uint32_t c : counts) {
+      if (c != 0) bits += c * std::log2(static_cast<double>(values.size()) / c) + 3;
+    }
+    if (low_bits == 0 || bits < best) best = bits, choice = low_bits;
+  }
+  return choice;
+}
+
+}  // namespace
+
+size_t CodedWriter::write(ByteSpan raw, const Sequences& sequences, SymbolEncoder& symbols, uint8_t* out) {
+  CodedScratch& s = scratch_;
+  s.tokens.resize(sequences.size());
+  s.literals.resize(raw.size() + 32);
+  s.offsets.resize(sequences.size());
+  s.lengths.resize(2 * sequences.size());
+  const uint8_t* from = raw.data();
+  const uint8_t* const raw_end = from + raw.size();
+  uint8_t* literal = s.literals.data();
+  uint32_t *offset = s.offsets.data(), *length = s.lengths.data();
+  Recent recent;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const Sequence& q = sequences[i];
+    if (q.literals <= 16 && raw_end - from >= 16) {
+      copy16(literal, from);
+    } else {
+      std::memcpy(literal, from, q.literals);
+    }
+    literal += q.literals;
+    from += q.literals + q.length;
+    const uint32_t kind = recent.take(q.offset);
+    *offset = q.offset + kOffsetBias;
+    offset += kind == kTokenNew;
+    const uint32_t run = std::min(q.literals, kTokenLiteralEscape);
+    *length = q.literals - run;
+    length += run == kTokenLiteralEscape;
+    const uint32_t excess = q.length - (kind == kTokenNew ? kMinNewLength : kMinRepeatLength);
+    const uint32_t code = std::min(excess, kTokenLengthEscape);
+    *length = excess - code;
+    length += code == kTokenLengthEscape;
+    s.tokens[i] = static_cast<uint8_t>(kind << 6 | code << 2 | run);
+  }
+  std::memcpy(literal, from, static_cast<size_t>(raw_end - from));
+  literal += raw_end - from;
+  s.offsets.resize(static_cast<size_t>(offset - s.offsets.data()));
+  s.lengths.resize(static_cast<size_t>(length - s.lengths.data()));
+
+  const int low_bits = choose_low_bits(s.offsets);
+  s.offset_codes.resize(s.offsets.size());
+  for (size_t i = 0; i < s.offsets.size(); ++i) s.offset_codes[i] = offset_code(s.offsets[i], low_bits);
+  s.length_codes.resize(s.lengths.size());
+  for (size_t i = 0; i < s.lengths.size(); ++i) s.length_codes[i] = length_code(s.lengths[i]);
+
+  uint8_t* to = out;
+  *to++ = static_cast<uint8_t>(low_bits);
+  to += symbols.write(StreamKind::kLiterals, {s.literals.data(), static_cast<size_t>(literal - s.literals.data())}, to);
+  to += symbols.write(StreamKind::kTokens, s.tokens, to);
+  to += symbols.write(StreamKind::kOffsets, s.offset_codes, to);
+  to += symbols.write(StreamKind::kLengths, s.length_codes, to);
+
+  // Length bits are last and end with the payload; the size of the offset bits is sent.
+  const BucketTable& offset_table = offset_buckets(low_bits);
+  const BucketTable& length_table = length_buckets();
+  size_t offset_bits = 0;
+  for (const uint8_t code : s.offset_codes) offset_bits += offset_table.bits[code];
+  to = write_varint(to, static_cast<uint32_t>((offset_bits + 7) / 8));
+  BitSink offset_sink(to);
+  for (size_t i = 0; i < s.offsets.size(); ++i) {
+    const unsigned bits = offset_table.bits[s.offset_codes[i]];
+    offset_sink.put((s.offsets[i] >> low_bits) & ((1u << bits) - 1), bits);
+  }
+  BitSink length_sink(offset_sink.finish());
+  for (size_t i = 0; i < s.lengths.size(); ++i) {
+    const unsigned bits = length_table.bits[s.length_codes[i]];
+    length_sink.put(s.lengths[i] & ((1u << bits) - 1), bits);
+  }
+  return static_cast<size_t>(length_sink.finish() - out);
+}
+
+}  // namespace glyd::codec

@@ -1,0 +1,104 @@
+#include "codec/planes/floats.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "codec/kernels/basics.hpp"
+
+namespace glyd::codec {
+namespace {
+
+// A sample of 1,024 values tells: noise in the low byte of sign and mantissa, little of it in the exponent.
+constexpr size_t kLeastValues = 2048, kSampleValues = 1024;
+constexpr double kMostExponentBits = 5.0, kLeastNoiseBits = 7.4;  // 1,024 draws from 256 equal symbols show 7.8 bits
+
+double entropy(const std::array<uint16_t, 256>& counts) {
+  double bits = 0;
+  for (const uint16_t c : counts) {
+    if (c != 0) bits -= c * std::log2(c / static_cast<double>(kSampleValues));
+  }
+  return bits / kSampleValues;
+}
+
+struct Shape {
+  int width = 0;     // bytes of a value, 0: not floats
+  size_t phase = 0;  // bytes before the first whole value
+};
+
+Shape recognise(ByteSpan raw) {
+  Shape best;
+  double best_saving = 0.08;  // of the bytes
+  for (const int width : {2, 4}) {
+    const auto w = static_cast<size_t>(width);
+    const size_t values = raw.size() / w;
+    if (values < kLeastValues) continue;
+    // Sixteen runs of neighbours, spread over the block.
+    const size_t run = kSampleValues / 16, stride = (values - 1 - run) / 15;
+    for (size_t phase = 0; phase < w; ++phase) {
+      std::array<uint16_t, 256> exponents{}, noise{};
+      for (size_t i = 0; i < kSampleValues; ++i) {
+        const uint8_t* const p = raw.data() + phase + (i / run * stride + i % run) * w;
+        const uint32_t v = width == 2 ? load16(p) : load32(p);
+        ++exponents[(v >> (width == 2 ? 7 : 23)) & 255];
+        ++noise[width == 2 ? (v << 1 | v >> 15) & 255 : (v >> 15) & 255];
+      }
+      const double exponent_bits = entropy(exponents);
+      if (exponent_bits > kMostExponentBits || entropy(noise) < kLeastNoiseBits) continue;
+      if (const double saving = (8 - exponent_bits) / (8 * width); saving > best_saving) {
+        best_saving = saving;
+        best = {width, phase};
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+// Payload: width << 4 | phase, the bytes before the first value, exponents, the other planes, the bytes after the last
+// value.
+size_t FloatsWriter::write(ByteSpan raw, SymbolEncoder& symbols, uint8_t* out) {
+  const Shape shape = recognise(raw);
+  if (shape.width == 0) return 0;
+  const size_t width = static_cast<size_t>(shape.width);
+  const size_t count = (raw.size() - shape.phase) / width;
+  exponents_.resize(count);
+  rest_.resize(count * (width - 1));
+  const uint8_t* const values = raw.data() + shape.phase;
+  kernels().split_floats(values, count, shape.width, exponents_.data(), rest_.data());
+  uint8_t* to = out;
+  *to++ = static_cast<uint8_t>(width << 4 | shape.phase);
+  to = std::copy_n(raw.data(), shape.phase, to);
+  to += symbols.write(StreamKind::kPlane, exponents_, to);
+  to = std::copy(rest_.begin(), rest_.end(), to);
+  to = std::copy(values + count * width, raw.data() + raw.size(), to);
+  return static_cast<size_t>(to - out);
+}
+
+Result<void> read_floats(ByteSpan payload, const uint8_t* readable, SymbolDecoder& symbols, FloatsScratch& scratch,
+                         MutableByteSpan out) {
+  const uint8_t* at = payload.data();
+  const uint8_t* const end = at + payload.size();
+  if (at == end) return corrupt("float block: empty");
+  const size_t width = *at >> 4, phase = *at & 15;
+  ++at;
+  if ((width != 2 && width != 4) || phase >= width || phase > out.size())
+    return corrupt("float block: width {}, phase {}", width, phase);
+  const size_t count = (out.size() - phase) / width;
+  const size_t tail = out.size() - phase - count * width;
+  if (static_cast<size_t>(end - at) < phase) return corrupt("float block: cut short");
+  std::copy_n(at, phase, out.data());
+  at += phase;
+  if (scratch.exponents.size() < count) scratch.exponents.resize(count);
+  GLYD_TRY(const size_t exponents,
+           symbols.read(StreamKind::kPlane, at, end, readable, scratch.exponents.data(), count));
+  if (exponents != count || static_cast<size_t>(end - at) != count * (width - 1) + tail)
+    return corrupt("float block: planes of wrong size");
+  uint8_t* const values = out.data() + phase;
+  kernels().join_floats(scratch.exponents.data(), at, count, static_cast<int>(width), values);
+  std::copy_n(at + count * (width - 1), tail, values + count * width);
+  return {};
+}
+
+}  // namespace glyd::codec

@@ -1,0 +1,29 @@
+// floats.hpp - blocks of bf16 or fp32 values: exponents Huffman-coded, signs and mantissas as they are. Spec:
+// docs/spec/codec.md 8.
+#pragma once
+
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "codec/entropy/symbols.hpp"
+
+namespace glyd::codec {
+
+class FloatsWriter {
+ public:
+  // The payload if `raw` looks like an array of floats, else 0.
+  size_t write(ByteSpan raw, SymbolEncoder& symbols, uint8_t* out);
+
+ private:
+  std::vector<uint8_t> exponents_, rest_;
+};
+
+struct FloatsScratch {
+  std::vector<uint8_t> exponents, rest;
+};
+
+Result<void> read_floats(ByteSpan payload, const uint8_t* readable, SymbolDecoder& symbols, FloatsScratch& scratch,
+                         MutableByteSpan out);
+
+}  // namespace glyd::codec

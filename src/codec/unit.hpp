@@ -1,0 +1,43 @@
+// unit.hpp - a unit: up to a few MiB coded by itself as a row of blocks. Spec: docs/spec/codec.md 4.
+#pragma once
+
+#include <memory>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "codec/format.hpp"
+
+namespace glyd::codec {
+
+enum class Level : uint8_t { kDefault = 0, kMax = 1, kUltra = 2 };
+
+// Codes units, one at a time; the bytes depend on the level and the unit alone.
+class UnitEncoder {
+ public:
+  explicit UnitEncoder(Level level);
+  ~UnitEncoder();
+  UnitEncoder(UnitEncoder&&) noexcept;
+  // Capacity to give `write`: more than it returns, for it scribbles.
+  static size_t bound(size_t raw_bytes);
+  // The payload of `raw`; ChunkKind::kBlocks. 0 if storing it is no worse.
+  size_t write(ByteSpan raw, uint8_t* out);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class UnitDecoder {
+ public:
+  UnitDecoder();
+  ~UnitDecoder();
+  UnitDecoder(UnitDecoder&&) noexcept;
+  // Bytes before `readable` (at or after the payload's end) may be loaded. Writes nothing outside `out`.
+  Result<void> read(ByteSpan payload, const uint8_t* readable, MutableByteSpan out);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace glyd::codec
