@@ -97,6 +97,8 @@ Header read_header(Bytes pack) {
   require(product_at_most(header.stack, header.rows, header.cols, kMaxValues), "more than 2^40 values");
   require(product_at_most(header.stack, ceil_div(header.rows, 16), ceil_div(header.cols, 16), kMaxTiles),
           "more than 2^36 tiles");
+  require(header.layout == Layout::kRaw || header.stack * header.rows * header.cols > 0,
+          "a tensor without values is not in layout raw");
   require(header.pack_bytes == pack.size(), "pack is not as long as its header says");
   read_parameters(header, pack);
   check_array_sizes(header);

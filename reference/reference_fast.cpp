@@ -52,19 +52,63 @@ class FastChunk {
   std::array<std::array<std::uint32_t, 8>, 32> words_{};
 };
 
-// The upper parts of one record's weights by [chunk][place], and which of them a patch gave.
-struct FastPatches {
-  std::array<std::array<std::uint8_t, 1024>, 2> upper;
-  std::array<std::array<bool, 1024>, 2> patched{};
+constexpr std::array<std::uint8_t, 4> kClasses{14, 13, 16, 0};  // u by an entry's class
+
+// The upper parts of one record's weights by [chunk][place], and where each weight's patch stands.
+class FastPatches {
+ public:
+  enum class Where : std::uint8_t { kNone, kSlot, kGroup };
 
   FastPatches() {
-    for (auto& chunk : upper) chunk.fill(kWindowUpper);
+    for (auto& chunk : upper_) chunk.fill(kWindowUpper);
   }
-  void set(unsigned chunk, unsigned place, unsigned u) {
-    require(!patched[chunk][place], "fast: a weight has two patches");
-    patched[chunk][place] = true;
-    upper[chunk][place] = static_cast<std::uint8_t>(u);
+  void set(unsigned chunk, unsigned place, unsigned u, Where where) {
+    require(where_[chunk][place] == Where::kNone, "fast: a weight has two patches");
+    where_[chunk][place] = where;
+    upper_[chunk][place] = static_cast<std::uint8_t>(u);
   }
+  unsigned upper(unsigned chunk, unsigned place) const { return upper_[chunk][place]; }
+  bool patched(unsigned chunk, unsigned place) const { return where_[chunk][place] != Where::kNone; }
+
+  // 4.4: the one way in which the patches are split between slot and group.
+  void check_split(std::uint64_t slot_bytes) const {
+    std::uint64_t all = 0;
+    std::uint64_t classed[2] = {0, 0};
+    each([&](unsigned chunk, bool has_class, Where) {
+      ++all;
+      classed[chunk] += has_class;
+    });
+    if (all == 0) return;
+    require(slot_bytes >= 16, "fast: a patch, but no slots");
+    std::uint64_t room = (slot_bytes - 2) * 8 / 12;
+    const bool all_fit =
+        classed[0] + classed[1] == all && all <= room && classed[0] <= kMostInChunk && classed[1] <= kMostInChunk;
+    if (!all_fit) room = (slot_bytes - 6) * 8 / 12;
+    std::uint64_t taken[2] = {0, 0};
+    each([&](unsigned chunk, bool has_class, Where where) {
+      const bool in_slot = has_class && taken[0] + taken[1] < room && taken[chunk] < kMostInChunk;
+      taken[chunk] += in_slot;
+      require(where == (in_slot ? Where::kSlot : Where::kGroup), "fast: patches are split otherwise than they must be");
+    });
+  }
+
+ private:
+  static constexpr std::uint64_t kMostInChunk = 127;
+
+  // visit(chunk, whether u has a class, where) for every patch, in the order of (chunk, place).
+  template <typename Visit>
+  void each(Visit visit) const {
+    for (unsigned chunk = 0; chunk < 2; ++chunk) {
+      for (unsigned place = 0; place < 1024; ++place) {
+        if (!patched(chunk, place)) continue;
+        const bool has_class = std::find(kClasses.begin(), kClasses.end(), upper_[chunk][place]) != kClasses.end();
+        visit(chunk, has_class, where_[chunk][place]);
+      }
+    }
+  }
+
+  std::array<std::array<std::uint8_t, 1024>, 2> upper_;
+  std::array<std::array<Where, 1024>, 2> where_{};
 };
 
 // 4.3: one slot. Returns whether the record has an overflow group, and its place.
@@ -74,7 +118,6 @@ struct FastGroup {
 };
 FastGroup read_slot(Bytes slot, FastPatches& patches) {
   if (slot.empty()) return {};
-  constexpr std::array<std::uint8_t, 4> kClasses{14, 13, 16, 0};
   const unsigned counts[2] = {slot[0] & 127u, slot[1] & 127u};
   FastGroup group{(slot[0] & 128) != 0, 0};
   require((slot[1] & 128) == 0, "fast: slot byte 1 has bit 7 set");
@@ -93,7 +136,7 @@ FastGroup read_slot(Bytes slot, FastPatches& patches) {
       const unsigned place = entry & 1023;
       require(place >= next_place, "fast: slot entries do not ascend");
       next_place = place + 1;
-      patches.set(chunk, place, kClasses[entry >> 10]);
+      patches.set(chunk, place, kClasses[entry >> 10], FastPatches::Where::kSlot);
     }
   }
   if (group.present) group.word = load32(slot, slot.size() - 4);
@@ -114,7 +157,7 @@ std::uint64_t read_group(Bytes overflow, std::uint64_t word, FastPatches& patche
     require(u != kWindowUpper, "fast: overflow entry gives the window's own upper part");
     require(key >= next, "fast: overflow entries do not ascend");
     next = key + 1;
-    patches.set(key >> 10, key & 1023, u);
+    patches.set(key >> 10, key & 1023, u, FastPatches::Where::kGroup);
   }
   return word;
 }
@@ -132,11 +175,9 @@ class FastDecoder {
 
   void run() {
     const std::uint64_t steps = grid_.steps();
-    if (steps > 0) {
-      for (std::uint64_t strip = 0; strip < grid_.strips(); ++strip) {
-        for (std::uint64_t first = 0; first < steps; first += 8)
-          record(strip, first, std::min<std::uint64_t>(8, steps - first));
-      }
+    for (std::uint64_t strip = 0; strip < grid_.strips(); ++strip) {
+      for (std::uint64_t first = 0; first < steps; first += 8)
+        record(strip, first, std::min<std::uint64_t>(8, steps - first));
     }
     require(4 * group_word_ == overflow_.size(), "fast: overflow array has bytes behind its last group");
     require(fusible_ == header_.fusible, "fast: flag `fusible` does not agree with the values");
@@ -151,11 +192,13 @@ class FastDecoder {
 
   void record(std::uint64_t strip, std::uint64_t first, std::uint64_t steps) {
     FastPatches patches;
-    const FastGroup group = read_slot(take(patches_, FastSizes::slot(header_.slot_bytes, steps)), patches);
+    const std::uint64_t slot_bytes = FastSizes::slot(header_.slot_bytes, steps);
+    const FastGroup group = read_slot(take(patches_, slot_bytes), patches);
     if (group.present) {
       require(group.word == group_word_, "fast: overflow group is not at its place");
       group_word_ = read_group(overflow_, group_word_, patches);
     }
+    patches.check_split(slot_bytes);
     for (unsigned number = 0; number < 2; ++number) {
       const std::uint64_t in_chunk = number == 0 ? std::min<std::uint64_t>(steps, 4) : (steps > 4 ? steps - 4 : 0);
       const FastChunk chunk(take(planes_, FastSizes::chunk(in_chunk)), in_chunk);
@@ -165,9 +208,9 @@ class FastDecoder {
             const unsigned place = FastChunk::place(step, lane, j);
             if (step < in_chunk) {
               weight(grid_.place(strip, first + 4 * number + step, lane, j), chunk.low(step, lane, j),
-                     chunk.high(step, lane, j), patches.upper[number][place], patches.patched[number][place]);
+                     chunk.high(step, lane, j), patches.upper(number, place), patches.patched(number, place));
             } else {
-              require(!patches.patched[number][place], "fast: patch of a step that is not there");
+              require(!patches.patched(number, place), "fast: patch of a step that is not there");
             }
           }
         }

@@ -2,8 +2,8 @@
 
 import struct
 
-from pack_encoder import SmallEncoder, Tensor, encode_fast, encode_raw, encode_small
-from vectors_valid import of_exponents, patch_at, trained
+from pack_encoder import CLASSES, SmallEncoder, Tensor, encode_fast, encode_raw, encode_small
+from vectors_valid import SIDE, of_exponents, patch_at, trained
 
 CORRUPT, FOREIGN = 2, 5
 WINDOW = 118
@@ -24,7 +24,7 @@ def header_cases():
         pack.header[at] = new
         return pack.build()
 
-    yield "header-magic", with_header(raw(), 0, b"GLYX"), FOREIGN, "GLYW"
+    yield "header-magic", with_header(raw(), 0, b"GLYX"), CORRUPT, "GLYW"
     yield "header-version-0", with_header(raw(), 4, b"\0\0"), FOREIGN, "version 0"
     yield "header-version-2", with_header(raw(), 4, b"\2\0"), FOREIGN, "version 2"
     wrong_crc = raw()
@@ -72,6 +72,8 @@ def fast_parameter_cases():
     yield "fast-slot-bytes-not-16", with_parameters(2, b"\x48\0"), CORRUPT, "slot"
     yield "fast-slot-bytes-400", with_parameters(2, b"\x90\1"), CORRUPT, "slot"
     yield "fast-slot-bytes-other-than-packed", with_parameters(2, b"\x50\0"), CORRUPT, ""
+    for name, shape in (("no-stack", (0, 20, 20)), ("no-rows", (2, 0, 20)), ("no-cols", (2, 20, 0)), ("huge-rows-no-cols", (SIDE, SIDE, 0))):
+        yield f"fast-{name}", encode_fast(Tensor(*shape, [])).build(), CORRUPT, "without values"
     flagged = encode_fast(Tensor(1, 1, 2, [0x3C00, 235 << 7]), base=100, slot_bytes=16 * 8)
     flagged.fusible = True
     yield "fast-fusible-with-a-wrapped-exponent", flagged.build(), CORRUPT, "fusible"
@@ -160,6 +162,28 @@ def fast_group_cases():
     yield "fast-group-patch-in-a-missing-step", with_overflow(words(2, first, 512 + 8 | 1 << 10 | 3 << 16)), CORRUPT, ""
 
 
+def fast_split_cases():
+    """Patches on the wrong side of slot and group (4.4)."""
+
+    def all_to_group(patches, _slot):
+        return [], sorted(patches)
+
+    def every_second(patches, _slot):
+        classed = [key for key in sorted(patches) if patches[key] in CLASSES]
+        return classed[::2], [key for key in sorted(patches) if key not in classed[::2]]
+
+    def past_the_room_with_group(patches, slot):
+        return sorted(patches)[: (slot - 6) * 8 // 12 - 1], sorted(patches)[(slot - 6) * 8 // 12 - 1 :]
+
+    base = of_exponents(16, 128, list(range(WINDOW, WINDOW + 8)))
+    spread = patch_at(base, range(0, 2048, 50), 117)
+    yield "fast-split-all-in-the-group", encode_fast(spread, base=WINDOW, slot_bytes=64, split=all_to_group).build(), CORRUPT, ""
+    yield "fast-split-every-second", encode_fast(spread, base=WINDOW, slot_bytes=64, split=every_second).build(), CORRUPT, ""
+    yield "fast-split-leaves-room", encode_fast(spread, base=WINDOW, slot_bytes=48, split=past_the_room_with_group).build(), CORRUPT, ""
+    fitting = patch_at(base, range(9), 117)  # 9 entries fill a slot of 16 bytes
+    yield "fast-split-though-all-fit", encode_fast(fitting, base=WINDOW, slot_bytes=16, split=past_the_room_with_group).build(), CORRUPT, ""
+
+
 def fast_plane_cases():
     def with_planes(at, value):
         pack = fast_pack()
@@ -235,7 +259,7 @@ def small_table_cases():
     yield "small-pair-with-a-code-never-written", encode_small(of_exponents(4, 16, [120]), alphabet=[120, 121], lengths=lengths).build(), CORRUPT, ""
     for name, shape in (("no-stack", (0, 20, 20)), ("no-rows", (2, 0, 20)), ("no-cols", (2, 20, 0))):
         empty = encode_small(Tensor(*shape, []), alphabet=[120], lengths={(120, 120): 1})
-        yield f"small-{name}", empty.build(), CORRUPT, ""
+        yield f"small-{name}", empty.build(), CORRUPT, "without values"
     yield "small-no-code", with_table((16, 0), (24, 0)), CORRUPT, ""
 
 
@@ -279,6 +303,7 @@ def small_region_cases():
 
     longer = encode_small(Tensor(1, 16, 16, [0x3C00] * 256), min_bits=0)
     longer.arrays[1][:] = b"\x09" + longer.arrays[1][1:] + bytes(4)
+    longer.arrays[2][8] += 1
     yield "small-length-byte-not-the-least", longer.build(), CORRUPT, ""
     # One code of 1 bit: lanes 0 and 1 take 4 bits each of a region made one bit too short, so that they overlap in a zero bit.
     plain = Tensor(1, 16, 16, [0x3C00] * 256)
@@ -363,7 +388,83 @@ def small_plane_cases():
     yield "small-padding-column-sign", with_planes(trained(1, 16, 15), 3 * 8 + 7, 0x80), CORRUPT, ""
 
 
+# Words of the message by the beginning of the name, where a case gives none.
+WORDS = {
+    "bytes-behind": "its header says",
+    "half-a-line": "its header says",
+    "header-array": "the shape and parameters make it",
+    "header-pack-bytes": "its header says",
+    "header-raw-array": "array 3",
+    "header-raw-fusible": "fusible",
+    "header-raw-parameters": "parameter",
+    "header-reserved": "reserved",
+    "header-rows": "the shape and parameters make it",
+    "fast-group-entries-descend": "overflow entries out of order",
+    "fast-group-entry-bit": "zero bits of an overflow entry",
+    "fast-group-entry-gives": "a patch into the window",
+    "fast-group-entry-twice": "overflow entries out of order",
+    "fast-group-of-no-record": "of overflow",
+    "fast-group-shorter": "of overflow",
+    "fast-group-patches-a-slot-patch": "two patches of one weight",
+    "fast-group-patch-in": "a patch of a padding weight",
+    "fast-group-": "overflow group",
+    "fast-high-plane": "bits of a step that is not there",
+    "fast-overflow-missing": "overflow group",
+    "fast-overflow-not-words": "of overflow",
+    "fast-padding": "a padding weight is not zero",
+    "fast-parameter-73": "byte 73",
+    "fast-parameter": "parameter",
+    "fast-slot-byte-1": "second byte",
+    "fast-slot-bytes-other": "patches",
+    "fast-slot-entries-descend": "patches out of order",
+    "fast-slot-entry-twice": "patches out of order",
+    "fast-slot-entries-past": "entries in a slot",
+    "fast-slot-patch": "a patch of a padding weight",
+    "fast-slot-unused": "unused bits of the slot",
+    "fast-split": "strip 0, record 0",
+    "small-36-bits": "a step of more than 32",
+    "small-bit-between": "bits between codes",
+    "small-bits-that-begin-no-code": "bits that are no code",
+    "small-code-of": "has a code of",
+    "small-code-outside": "not in the alphabet",
+    "small-codes-past": "its codes take",
+    "small-codes-": "of codes",
+    "small-codes-behind": "the codes end",
+    "small-codes-end": "the codes end",
+    "small-first-offset": "first strip",
+    "small-first-record": "strip 0, record 0",
+    "small-lanes": "its codes take",
+    "small-last-offset": "the codes end",
+    "small-last-region": "its codes take",
+    "small-length-byte": "its codes take",
+    "small-min-bits-other": "its codes take",
+    "small-no-code": "symbol",
+    "small-symbol": "symbol",
+    "small-padding-behind": "bits behind the last region",
+    "small-padding-between": "between the tables",
+    "small-padding": "a padding weight is not zero",
+    "small-pair-with": "never written",
+    "small-parameter": "parameter",
+    "small-patch-count": "ends at word",
+    "small-patch-gives-a-padding": "gives padding",
+    "small-patch-gives-the-zero": "gives the zero pair",
+    "small-patch-in": "a patch of a pair of padding",
+    "small-patch-of": "not written as the zero pair",
+    "small-patch-twice": "patches out of order",
+    "small-patch-unused": "zero bits of a patch",
+    "small-patches": "patches out of order",
+    "small-record-offset": "ends at word",
+    "small-region": "its codes take",
+    "small-second-strip": "ends at word",
+}
+
+
+def words_of(name):
+    return WORDS[max((beginning for beginning in WORDS if name.startswith(beginning)), key=len)]
+
+
 def cases():
-    for source in (header_cases, fast_parameter_cases, fast_slot_cases, fast_group_cases, fast_plane_cases, small_parameter_cases, small_table_cases,
+    for source in (header_cases, fast_parameter_cases, fast_slot_cases, fast_group_cases, fast_split_cases, fast_plane_cases, small_parameter_cases, small_table_cases,
                    small_offset_cases, small_region_cases, small_patch_cases, small_plane_cases):
-        yield from source()
+        for name, pack, status, said in source():
+            yield name, pack, status, said or words_of(name)
