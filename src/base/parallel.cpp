@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -49,7 +50,11 @@ class Pool {
   void run(Job& job) {
     {
       const std::lock_guard lock(mutex_);
-      while (static_cast<int>(workers_.size()) < job.helpers_wanted) workers_.emplace_back([this] { loop(); });
+      try {
+        while (static_cast<int>(workers_.size()) < job.helpers_wanted) workers_.emplace_back([this] { loop(); });
+      } catch (const std::system_error&) {
+        // No more threads to be had here (a limit on processes or memory): those that there are do the work.
+      }
       jobs_.push_back(&job);
     }
     wake_.notify_all();

@@ -155,13 +155,13 @@ Result<std::set<std::string>> tensor_paths(const Source& source, const std::vect
 }
 
 Result<void> refuse_taken_names(const Source& source, const std::vector<SourceFile>& files, size_t shards) {
-  std::set<std::string> taken = {kManifestName, kShardIndexName};
+  if (std::any_of(files.begin(), files.end(), [](const SourceFile& file) { return file.path == kManifestName; })) {
+    return invalid_argument("{}: a packed checkpoint already ({} is in it); give its source, or unpack it first",
+                            source.root.string(), kManifestName);
+  }
+  std::set<std::string> taken = {kShardIndexName};
   for (size_t i = 0; i < shards; ++i) taken.insert(shard_name(i, shards));
   for (const auto& file : files) {
-    if (file.path == kManifestName) {
-      return invalid_argument("{}: a packed checkpoint already ({} is in it); give its source, or unpack it first",
-                              source.root.string(), kManifestName);
-    }
     if (taken.contains(file.path) || file.path.starts_with(kKeptPrefix)) {
       return invalid_argument("{}: the name {} is one that packed checkpoints use themselves; rename the file",
                               source.root.string(), json_quote(file.path));
