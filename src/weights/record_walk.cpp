@@ -9,6 +9,10 @@
 namespace glyd {
 namespace {
 
+// Outputs from this size are written past the caches: a line that is not read first, and rows a power of two apart do
+// not evict each other.
+constexpr uint64_t kStreamBytes = uint64_t{8} << 20;
+
 uint64_t records_of(const PackHeader& header) {
   const uint64_t steps = layout_ops(header.layout).record_steps;
   return ceil_div(header.grid.steps(), steps);
@@ -30,6 +34,7 @@ Result<void> walk(const RecordDecoder& decoder, const PackHeader& header, int th
         use(strip, record, tile);
       }
     }
+    finish_streaming();
   });
   return failure.result();
 }
@@ -53,6 +58,9 @@ Result<void> decode_records(const RecordDecoder& decoder, const PackHeader& head
                             std::span<uint16_t> out) {
   const Grid& grid = header.grid;
   const uint64_t record_cols = uint64_t{layout_ops(header.layout).record_steps} * kStepCols;
+  // Lines that are written in two parts would cost more than they save.
+  const bool whole_lines = reinterpret_cast<uintptr_t>(out.data()) % 64 == 0 && grid.cols * sizeof(uint16_t) % 64 == 0;
+  const bool stream = whole_lines && out.size_bytes() >= kStreamBytes;
   return walk(decoder, header, threads, [&](uint64_t strip, uint64_t record, const uint16_t* tile) {
     const uint64_t row = strip % grid.strips_a_matrix() * kStripRows;
     const uint64_t col = record * record_cols;
@@ -63,7 +71,12 @@ Result<void> decode_records(const RecordDecoder& decoder, const PackHeader& head
       transpose_tile(tile, kTileStride, rows, cols, matrix + col * grid.rows + row, grid.rows);
     } else {
       for (uint64_t r = 0; r < rows; ++r) {
-        std::memcpy(matrix + (row + r) * grid.cols + col, tile + r * kTileStride, 2 * cols);
+        uint16_t* to = matrix + (row + r) * grid.cols + col;
+        if (stream) {
+          stream_values(tile + r * kTileStride, cols, to);
+        } else {
+          std::memcpy(to, tile + r * kTileStride, 2 * cols);
+        }
       }
     }
   });

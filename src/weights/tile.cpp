@@ -1,5 +1,9 @@
 #include "weights/tile.hpp"
 
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 
@@ -47,6 +51,30 @@ void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, 
     for (uint64_t c = r < rows ? cols : 0; c < padded_cols; ++c)
       out[r * kTileStride + c] = c % 2 == 0 ? fill.even : fill.odd;
   }
+}
+
+void stream_values(const uint16_t* from, uint64_t count, uint16_t* to) {
+#if defined(__x86_64__)
+  constexpr uint64_t kLineValues = 32;
+  // Values up to the first whole line.
+  const uint64_t head = std::min<uint64_t>(count, (0 - reinterpret_cast<uintptr_t>(to)) % 64 / sizeof(uint16_t));
+  std::memcpy(to, from, 2 * head);
+  uint64_t i = head;
+  for (; i + kLineValues <= count; i += kLineValues) {
+    const auto* source = reinterpret_cast<const __m128i*>(from + i);
+    auto* line = reinterpret_cast<__m128i*>(to + i);
+    for (int k = 0; k < 4; ++k) _mm_stream_si128(line + k, _mm_loadu_si128(source + k));
+  }
+  std::memcpy(to + i, from + i, 2 * (count - i));
+#else
+  std::memcpy(to, from, 2 * count);
+#endif
+}
+
+void finish_streaming() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
 }
 
 uint64_t strip_grain(const Grid& grid) {

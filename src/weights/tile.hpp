@@ -22,6 +22,11 @@ struct TileFill {
 void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, uint32_t steps, TileFill fill,
                uint16_t* out);
 
+// Copies `count` values past the caches, in whole lines: for outputs larger than those. finish_streaming() before
+// another thread may read.
+void stream_values(const uint16_t* from, uint64_t count, uint16_t* to);
+void finish_streaming();
+
 // Strips that a thread takes at a time.
 uint64_t strip_grain(const Grid& grid);
 // The pack's size in layout `raw`: what another layout must beat.

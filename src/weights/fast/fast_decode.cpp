@@ -4,26 +4,10 @@
 
 #include "format/bf16.hpp"
 #include "format/fast_patch.hpp"
-#include "weights/cpu.hpp"
 #include "weights/fast/fast.hpp"
 #include "weights/fast/fast_kernels.hpp"
 
 namespace glyd::fast {
-
-const Kernels& kernels() {
-  switch (cpu_isa()) {
-    case Isa::kScalar:
-      break;
-#if defined(__x86_64__)
-    case Isa::kAvx2:
-    case Isa::kAvx512:
-#else
-    default:
-#endif
-      break;
-  }
-  return kScalarKernels;
-}
 
 namespace {
 

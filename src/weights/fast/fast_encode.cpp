@@ -87,7 +87,7 @@ SlotTotals Encoder::count_patches() {
   SlotTotals totals;
   std::mutex mutex;
   parallel_for(source_.grid.strips(), grain(), threads_, [&](uint64_t begin, uint64_t end) {
-    alignas(64) uint16_t tile[kStripRows * kTileStride];
+    alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     SlotTotals sum;
     for (uint64_t strip = begin; strip < end; ++strip) {
       for (uint64_t record = 0; record < records(); ++record) {
@@ -179,7 +179,7 @@ uint32_t write_patches(const PatchList& list, const SlotSplit& split, uint32_t s
 }
 
 void Encoder::encode_strip(uint64_t strip, const PackHeader& header, uint8_t* pack) {
-  alignas(64) uint16_t tile[kStripRows * kTileStride];
+  alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
   PatchList list;
   uint8_t* planes = pack + header.array_offset(kPlanes) + strip * strip_bytes(steps());
   uint8_t* slot = pack + header.array_offset(kPatches) + strip * strip_slot_bytes(header.slot_bytes, steps());

@@ -75,7 +75,7 @@ PairCounts Encoder::count_pairs(const Alphabet& alphabet) const {
   const Grid& grid = source_.grid;
   const TileFill fill{0, bf16_join(0, alphabet.commonest, 0)};
   over_strips([&](uint64_t begin, uint64_t end) {
-    alignas(64) uint16_t tile[kStripRows * kTileStride];
+    alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     uint64_t counts[2][32 * 32] = {};  // two: neighbours of one kind do not wait for each other
     for (uint64_t strip = begin; strip < end; ++strip) {
       const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - strip % grid.strips_a_matrix() * kStripRows);
@@ -136,7 +136,7 @@ RegionHistogram Encoder::measure_records() {
   lengths_.resize(strips() * records());
   RegionHistogram histogram{};
   over_strips([&](uint64_t begin, uint64_t end) {
-    alignas(64) uint16_t tile[kStripRows * kTileStride];
+    alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     RecordPairs pairs;
     RegionHistogram found{};
     uint8_t used[kPairs] = {};
@@ -175,7 +175,7 @@ bool Encoder::size_records(uint32_t min_bits) {
   places_.resize(strips() * records());
   std::atomic<bool> fits{true};
   over_strips([&](uint64_t begin, uint64_t end) {
-    alignas(64) uint16_t tile[kStripRows * kTileStride];
+    alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     RecordPairs pairs;
     for (uint64_t i = begin * records(); i < end * records(); ++i) {
       const RecordLengths& lengths = lengths_[i];
@@ -216,7 +216,7 @@ bool Encoder::size_records(uint32_t min_bits) {
 }
 
 void Encoder::encode_strip(uint64_t strip, const PackHeader& header, uint8_t* pack) {
-  alignas(64) uint16_t tile[kStripRows * kTileStride];
+  alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
   alignas(64) uint8_t bytes[2 * kRegions * 120 + 2 * kRegions + 4 * kMostPatches + 64];
   static_assert((kMostMinBits + 255 + 7) / 8 <= 120);
   RecordPairs pairs;
@@ -279,7 +279,5 @@ std::optional<AlignedBuffer> Encoder::run() {
 Result<std::optional<AlignedBuffer>> pack(const TensorSource& source, int threads) {
   return Encoder(source, threads).run();
 }
-
-const Kernels& kernels() { return kScalarKernels; }
 
 }  // namespace glyd::small

@@ -1,6 +1,6 @@
 #include "base/bytes.hpp"
 #include "weights/registry.hpp"
-#include "weights/small/small_lookup.hpp"
+#include "weights/small/small_scalar_loops.hpp"
 
 namespace glyd::small {
 namespace {
@@ -25,10 +25,6 @@ void join(const StreamEntries& entries, const uint8_t* planes, uint32_t steps, u
   }
 }
 
-uint32_t pair_at(const uint16_t* tile, uint32_t step, uint32_t lane, uint32_t pair) {
-  return load_le<uint32_t>(tile + pair_row(lane, pair) * kTileStride + step * kStepCols + pair_col(lane, pair));
-}
-
 void split(const uint16_t* tile, uint32_t steps, uint8_t* planes) {
   for (uint32_t step = 0; step < steps; ++step) {
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -40,20 +36,8 @@ void split(const uint16_t* tile, uint32_t steps, uint8_t* planes) {
   }
 }
 
-void number(const uint16_t* tile, uint32_t steps, const PairNumbers& numbers, StreamPairs& out) {
-  for (uint32_t step = 0; step < steps; ++step) {
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      for (uint32_t pair = 0; pair < 4; ++pair) {
-        const uint32_t values = pair_at(tile, step, lane, pair);
-        const uint32_t first = numbers.symbols[values >> 7 & 0xff], second = numbers.symbols[values >> 23 & 0xff];
-        out.pairs[step][lane][pair] = numbers.pairs[first * 32 + second];
-      }
-    }
-  }
-}
-
 }  // namespace
 
-const Kernels kScalarKernels = {look_up, join, split, number};
+const Kernels kScalarKernels = {look_up, join, split, number_pairs};
 
 }  // namespace glyd::small

@@ -1,10 +1,12 @@
-// small_lookup.hpp - the scalar look-up loop, shared by the kernels that have no better one.
+// small_scalar_loops.hpp - scalar loops that kernels of several instruction sets share: each compiles its own copy.
 #pragma once
 
 #include "base/bytes.hpp"
+#include "weights/registry.hpp"
 #include "weights/small/small_kernels.hpp"
 
 namespace glyd::small {
+namespace {  // a copy a file, for each is compiled with other flags
 
 // Regions `region` ... `region + N - 1`, 2 N lanes at once: their look-ups do not wait for each other. Not zero where
 // bits begin no code or a step takes more than 32 bits. One load of 8 bytes gives at least 57 bits, a step's four codes
@@ -52,4 +54,21 @@ inline uint32_t look_up_regions(const LookupTables& tables, const StreamBits& st
   return flags;
 }
 
+inline uint32_t pair_at(const uint16_t* tile, uint32_t step, uint32_t lane, uint32_t pair) {
+  return load_le<uint32_t>(tile + pair_row(lane, pair) * kTileStride + step * kStepCols + pair_col(lane, pair));
+}
+
+inline void number_pairs(const uint16_t* tile, uint32_t steps, const PairNumbers& numbers, StreamPairs& out) {
+  for (uint32_t step = 0; step < steps; ++step) {
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      for (uint32_t pair = 0; pair < 4; ++pair) {
+        const uint32_t values = pair_at(tile, step, lane, pair);
+        const uint32_t first = numbers.symbols[values >> 7 & 0xff], second = numbers.symbols[values >> 23 & 0xff];
+        out.pairs[step][lane][pair] = numbers.pairs[first * 32 + second];
+      }
+    }
+  }
+}
+
+}  // namespace
 }  // namespace glyd::small

@@ -1,0 +1,16 @@
+#include "weights/fast/fast_kernels.hpp"
+
+#include "base/cpu.hpp"
+
+namespace glyd::fast {
+
+const Kernels& kernels() {
+#if defined(__x86_64__)
+  const Isa isa = cpu_isa();
+  if (isa == Isa::kAvx512) return kAvx512Kernels;
+  if (isa == Isa::kAvx2) return kAvx2Kernels;
+#endif
+  return kScalarKernels;
+}
+
+}  // namespace glyd::fast
