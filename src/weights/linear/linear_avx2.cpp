@@ -158,10 +158,6 @@ inline void join_steps(__m256i a, __m256i b, __m256i c, __m256i d, const uint8_t
   }
 }
 
-// A chunk's two planes are read by turns, which no hardware prefetcher follows; this far ahead the planes are fetched
-// in order of their lines.
-constexpr size_t kPrefetchBytes = 3 * fast::kRecordBytes;
-
 template <size_t kBytes>
 inline void prefetch(const uint8_t* p) {
   GLYD_UNROLL for (size_t i = 0; i < kBytes; i += 64) _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T0);
@@ -176,7 +172,7 @@ void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
     const __m256i x0 = _mm256_permutevar8x32_epi32(load(high + 32 * eighth), lanes);
     const __m256i x1 = _mm256_permutevar8x32_epi32(load(high + 128 + 32 * eighth), lanes);
     const __m256i x2 = _mm256_permutevar8x32_epi32(load(high + 256 + 32 * eighth), lanes);
-    prefetch<fast::kChunkBytes / 4>(chunk + kPrefetchBytes + eighth * (fast::kChunkBytes / 4));
+    prefetch<fast::kChunkBytes / 4>(chunk + kPrefetchAhead + eighth * (fast::kChunkBytes / 4));
     uint16_t* out = tile + 2 * eighth * kTileStride;
     join_steps(x0, rotate_right<3>(x0), x1, rotate_right<3>(x1), chunk + 128 * eighth, out);
     const __m256i t =

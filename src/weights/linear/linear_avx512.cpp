@@ -114,6 +114,11 @@ inline void join_steps(__m512i words, __m512i rotation, const uint8_t* low, uint
   _mm512_store_si512(out + kFragmentStep, _mm512_unpackhi_epi8(lows, high));
 }
 
+template <size_t kBytes>
+inline void prefetch(const uint8_t* p) {
+  GLYD_UNROLL for (size_t i = 0; i < kBytes; i += 64) _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T0);
+}
+
 void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
   const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
   const __m512i m0 = _mm512_set1_epi32(0x60606060), m1 = _mm512_set1_epi32(0x18181818),
@@ -127,6 +132,7 @@ void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
     const __m512i t01 = _mm512_ternarylogic_epi32(_mm512_srli_epi32(x1, 2), m1, _mm512_and_si512(x0, m0), 0xea);
     const __m512i t = _mm512_ternarylogic_epi32(_mm512_srli_epi32(x2, 4), m2, t01, 0xea);
     GLYD_UNROLL for (size_t g = 0; g < 4; ++g) {
+      prefetch<fast::kChunkBytes / 8>(chunk + kPrefetchAhead + (4 * half + g) * (fast::kChunkBytes / 8));
       const __m512i at = _mm512_add_epi32(pick, _mm512_set1_epi32(static_cast<int>(4 * g)));
       const size_t row = 4 * half + g;
       uint16_t* out = tile + row * kTileStride;

@@ -31,12 +31,21 @@ void complete_chunk(const uint8_t* chunk, uint32_t steps, uint8_t* full) {
               fast::chunk_bytes(steps) - fast::low_plane_bytes(steps));
 }
 
+inline void patch_entry(uint32_t entry, uint16_t* tile) {
+  tile[kPlaces[entry & kPlaceMask]] ^= kFlipOfClass[entry >> 10 & 3];
+}
+
+// Two entries are three bytes; an odd one begins in the middle of such a group.
 void patch_entries(const uint8_t* entries, uint32_t begin, uint32_t end, uint16_t* tile) {
-  for (uint32_t i = begin; i < end; ++i) {
-    const uint32_t bit = kEntryBits * i;
-    const uint32_t entry = load_le<uint32_t>(entries + bit / 8) >> bit % 8;
-    tile[kPlaces[entry & kPlaceMask]] ^= kFlipOfClass[entry >> 10 & 3];
+  const auto group = [&](uint32_t i) { return load_le<uint32_t>(entries + i / 2 * 3); };
+  uint32_t i = begin;
+  if (i % 2 != 0 && i < end) patch_entry(group(i++) >> kEntryBits, tile);
+  for (; i + 2 <= end; i += 2) {
+    const uint32_t both = group(i);
+    patch_entry(both, tile);
+    patch_entry(both >> kEntryBits, tile);
   }
+  if (i < end) patch_entry(group(i), tile);
 }
 
 }  // namespace
