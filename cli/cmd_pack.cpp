@@ -35,9 +35,10 @@ std::string summary(const nlohmann::ordered_json& document) {
   }
   table.row({"all files",
              fmt::format("{} in {}, {}", format_bytes(source), format_bytes(target), format_percent(target, source))});
-  table.row({"checked", document.at("verified").get<bool>()
-                            ? "every packed tensor was decoded and compared before it was written"
-                            : "no (--no-verify); `glyd verify` does it now"});
+  if (bf16 > 0)
+    table.row({"checked", document.at("verified").get<bool>()
+                              ? "every packed tensor was decoded and compared before it was written"
+                              : "no (--no-verify); `glyd verify` does it now"});
   table.row({"time", format_seconds(document.at("seconds"))});
   return table.text();
 }
@@ -45,8 +46,14 @@ std::string summary(const nlohmann::ordered_json& document) {
 int pack(const PackArguments& arguments, const Common& common) {
   glyd_pack_options options{};
   options.struct_size = sizeof options;
-  if (const glyd_status status = glyd_layout_from_name(arguments.layout.c_str(), &options.layout); status != GLYD_OK)
-    return fail(status);
+  // raw has a name, but is what single tensors get where nothing else pays: not a layout to ask for.
+  const bool known = glyd_layout_from_name(arguments.layout.c_str(), &options.layout) == GLYD_OK;
+  if (!known || options.layout == GLYD_LAYOUT_RAW) {
+    return usage_error(
+        fmt::format("pack: unknown layout '{}': choose fast, small or auto (mma12 is fast, mma is small)",
+                    arguments.layout),
+        "glyd pack --help");
+  }
   options.threads = arguments.threads;
   options.overwrite = arguments.overwrite;
   options.no_verify = arguments.no_verify;

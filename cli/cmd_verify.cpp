@@ -31,7 +31,7 @@ int verify(const VerifyArguments& arguments, const Common& common) {
     status = glyd_checkpoint_verify(arguments.directory.c_str(), &options, document.out());
   }
   return finish_summary(status, document, common, [&](const nlohmann::ordered_json& found) {
-    return fmt::format("ok: {}: {} tensors and {} other files, {}, {} ({})\n", arguments.directory,
+    return fmt::format("ok: {}: {} tensors and {} files, {}, {} ({})\n", arguments.directory,
                        format_count(found.at("tensors")), format_count(found.at("files")),
                        format_bytes(found.at("bytes")),
                        arguments.source.empty() ? "all as packed" : "all equal to " + arguments.source,

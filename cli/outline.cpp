@@ -94,7 +94,8 @@ std::string outline(const Json& document) {
     if (is_list_of_objects(value)) {
       sections += "\n" + title(key) + ":\n" + indented(table_of(value));
     } else if (value.is_object()) {
-      sections += "\n" + title(key) + ":\n" + indented(outline(value));
+      const std::string inner = outline(value);
+      sections += "\n" + title(key) + ":\n" + indented(inner.empty() ? "none\n" : inner);
     } else if (value.is_array() && value.front().is_string() && key != "shape") {
       sections += "\n" + title(key) + ":\n";
       for (const Json& item : value) sections += "  " + item.get<std::string>() + "\n";

@@ -38,6 +38,11 @@ void print_error(const std::string& message) { std::fputs(("glyd: error: " + mes
 int fail(glyd_status status) {
   std::string message = glyd_last_error();
   if (message.empty()) message = glyd_status_text(status);
+  if (status == GLYD_ERROR_CANCELLED) {
+    std::fputs(("glyd: interrupted: " + message + "; nothing half-written is left\n").c_str(), stderr);
+    return exit_code(status);
+  }
+  if (status == GLYD_ERROR_OUT_OF_MEMORY) message += "; --threads 1 needs the least";
   if (status == GLYD_ERROR_INTERNAL) message += " (a bug in glyd: please report it with the command that shows it)";
   print_error(message);
   return exit_code(status);

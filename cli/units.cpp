@@ -45,7 +45,9 @@ std::string format_clock(double seconds) {
 std::string format_seconds(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 2 : 1); }
 
 std::string format_percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? "-" : fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  if (whole == 0) return "-";
+  const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return percent < 9999.5 ? fmt::format("{:.1f}%", percent) : ">9999%";
 }
 
 }  // namespace glyd::cli

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Starts a command, sends it a signal as soon as a path exists, and returns as the command did.
+"""Starts a command, sends it a signal as soon as a path exists (or, with "open:" before it, as soon as the command has it open), and returns as
+the command did.
 
     signal_when.py SIGNAL PATH COMMAND...
 
@@ -13,14 +14,25 @@ import sys
 import time
 
 
+def reached(condition, process):
+    if not condition.startswith("open:"):
+        return os.path.exists(condition)
+    wanted = os.path.realpath(condition.removeprefix("open:"))
+    directory = f"/proc/{process.pid}/fd"
+    try:
+        return any(os.readlink(f"{directory}/{name}") == wanted for name in os.listdir(directory))
+    except OSError:  # closed while we looked
+        return False
+
+
 def main(words):
     number = getattr(signal, "SIG" + words[0])
-    path = words[1]
+    condition = words[1]
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # not deaf, as children of a background job are
     process = subprocess.Popen(words[2:])
-    while not os.path.exists(path):
+    while not reached(condition, process):
         if process.poll() is not None:
-            print(f"signal-when: the command ended with {process.returncode} before {path} appeared", file=sys.stderr)
+            print(f"signal-when: the command ended with {process.returncode} before {condition}", file=sys.stderr)
             return 99
         time.sleep(0.0005)
     process.send_signal(number)
