@@ -72,6 +72,13 @@ std::string table_of(const Json& rows) {
   return table.text();
 }
 
+// {"BF16": n} as {"BF16_bytes": n}.
+Json named_bytes(const Json& counts) {
+  Json named = Json::object();
+  for (const auto& [key, value] : counts.items()) named[key + "_bytes"] = value;
+  return named;
+}
+
 std::string indented(const std::string& text) {
   std::string result;
   for (size_t begin = 0; begin < text.size();) {
@@ -94,7 +101,7 @@ std::string outline(const Json& document) {
     if (is_list_of_objects(value)) {
       sections += "\n" + title(key) + ":\n" + indented(table_of(value));
     } else if (value.is_object()) {
-      const std::string inner = outline(value);
+      const std::string inner = key == "dtypes" ? outline(named_bytes(value)) : outline(value);
       sections += "\n" + title(key) + ":\n" + indented(inner.empty() ? "none\n" : inner);
     } else if (value.is_array() && value.front().is_string() && key != "shape") {
       sections += "\n" + title(key) + ":\n";
