@@ -33,12 +33,18 @@ constexpr Unit kUnits[] = {
     {"", 1},      {"B", 1},        {"KB", 1e3},        {"MB", 1e6},           {"GB", 1e9},
     {"TB", 1e12}, {"KIB", 1024.0}, {"MIB", 1048576.0}, {"GIB", 1073741824.0}, {"TIB", 1099511627776.0}};
 
-std::string plain_name(const std::string& text) {
+std::string upper_without(const std::string& text, std::string_view dropped) {
   std::string name;
   for (const char c : text) {
-    if (c == ' ' || c == '-' || c == '_') continue;
-    name.push_back(c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+    if (dropped.find(c) == std::string_view::npos) {
+      name.push_back(c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+    }
   }
+  return name;
+}
+
+std::string plain_name(const std::string& text) {
+  std::string name = upper_without(text, " -_");
   for (const std::string_view prefix : {"NVIDIA", "GEFORCE", "TESLA"}) {
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
   }
@@ -52,10 +58,11 @@ Result<uint64_t> gpu_memory_bytes(const std::string& text) {
   for (const Gpu& gpu : kGpus) {
     if (gpu.name == name) return gpu.mib << 20;
   }
+  const std::string amount = upper_without(text, " ");
   double number = 0;
-  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const auto [end, failed] = std::from_chars(amount.data(), amount.data() + amount.size(), number);
   if (failed == std::errc() && number > 0 && std::isfinite(number)) {
-    const std::string_view unit(end, static_cast<size_t>(name.data() + name.size() - end));
+    const std::string_view unit(end, static_cast<size_t>(amount.data() + amount.size() - end));
     const auto* found =
         std::find_if(std::begin(kUnits), std::end(kUnits), [&](const Unit& known) { return known.name == unit; });
     if (found != std::end(kUnits) && number * found->bytes >= 1 && number * found->bytes < 1e18)

@@ -201,7 +201,9 @@ Result<void> PackedDirectory::check_tensors(const Shard& shard, int threads, Pro
     std::vector<AlignedBuffer> loaded(end - begin);
     GLYD_CHECK(run_batch(0, end - begin, threads, [&, begin = begin](size_t i, int inner_threads) -> Result<void> {
       const ShardTensor& tensor = shard.tensors[begin + i];
-      GLYD_TRY(loaded[i], load(shard, tensor, inner_threads));
+      const uint64_t needed = tensor.bytes + tensor.source->bytes();
+      GLYD_TRY(loaded[i],
+               naming_memory(place(shard, tensor), needed, [&] { return load(shard, tensor, inner_threads); }));
       if (!alone && sha256_hex(loaded[i].bytes()) != tensor.manifest->sha256) return wrong_hash(shard, tensor);
       return Ok{};
     }));

@@ -112,8 +112,10 @@ class ShardWriter {
     for (const auto& [begin, end] : make_batches(sizes)) {
       std::vector<Work> works(end - begin);
       for (size_t i = begin; i < end; ++i) works[i - begin].entry = candidates_[i];
-      GLYD_CHECK(run_batch(0, works.size(), options_.threads,
-                           [&](size_t i, int threads) { return pack_one(works[i], threads); }));
+      GLYD_CHECK(run_batch(0, works.size(), options_.threads, [&](size_t i, int threads) {
+        const TensorEntry& entry = *works[i].entry;
+        return naming_memory(place(entry), 3 * entry.bytes(), [&] { return pack_one(works[i], threads); });
+      }));
       for (auto& work : works) GLYD_CHECK(write_pack(work));
     }
     return Ok{};

@@ -10,6 +10,7 @@
 #include "checkpoint/model_config.hpp"
 #include "checkpoint/shard_writer.hpp"
 #include "checkpoint/source.hpp"
+#include "checkpoint/streams.hpp"
 #include "weights/weights.hpp"
 
 namespace glyd {
@@ -22,7 +23,8 @@ struct Matrix {
   double floor_bits = 0;
 };
 
-// Sums over matrices. A matrix that no layout makes smaller counts with its bf16 bytes, as it would be carried.
+// Sums over matrices. In a layout that does not make it smaller a matrix counts with its bf16 bytes, as it would be
+// carried.
 struct Sums {
   uint64_t count = 0, bf16_bytes = 0, fast_bytes = 0, small_bytes = 0;
   double floor_bits_total = 0;
@@ -71,9 +73,7 @@ class Model {
     std::vector<uint64_t> sizes;
     for (const auto& entry : header.tensors) {
       if (!is_packable(entry)) {
-        ++carried_count_;
-        carried_bytes_ += entry.bytes();
-        dtypes_[entry.dtype->name] += entry.bytes();
+        carry(entry);
         continue;
       }
       matrices.push_back({&entry, grid_of(entry.shape, is_stored_in_out(model_type_, entry.name, entry.shape.size()))});
@@ -81,13 +81,28 @@ class Model {
     }
     for (const auto& [begin, end] : make_batches(sizes)) {
       GLYD_CHECK(run_batch(begin, end, threads_, [&](size_t i, int threads) {
-        return measure(file, header.data_offset(), matrices[i], threads);
+        const TensorEntry& entry = *matrices[i].entry;
+        return naming_memory(fmt::format("{}: tensor {}", file.path(), json_quote(entry.name)), 3 * entry.bytes(),
+                             [&] { return measure(file, header.data_offset(), matrices[i], threads); });
       }));
       for (size_t i = begin; i < end; ++i)
         GLYD_CHECK(progress_.advance(matrices[i].entry->bytes(), matrices[i].entry->name));
     }
-    for (auto& matrix : matrices) matrices_.push_back(matrix);
+    for (const auto& matrix : matrices) {
+      // What no layout makes smaller is not packed.
+      if (std::min(matrix.fast_bytes, matrix.small_bytes) < matrix.entry->bytes()) {
+        matrices_.push_back(matrix);
+      } else {
+        carry(*matrix.entry);
+      }
+    }
     return Ok{};
+  }
+
+  void carry(const TensorEntry& entry) {
+    ++carried_count_;
+    carried_bytes_ += entry.bytes();
+    dtypes_[entry.dtype->name] += entry.bytes();
   }
 
   Result<void> measure(const File& file, uint64_t start, Matrix& matrix, int threads) const {

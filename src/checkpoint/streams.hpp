@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <future>
+#include <new>
 #include <string>
 
 #include "base/bytes.hpp"
@@ -41,6 +42,17 @@ Result<void> make_directory(const std::filesystem::path& path);
 
 // An error of writing below `directory` gets how much is needed there and how much is free.
 Error with_space_needed(Error error, const std::filesystem::path& directory, uint64_t needed_bytes);
+
+// Runs `body`, which returns a Result; where memory runs out, the error says for what and how much is needed about.
+template <typename Body>
+auto naming_memory(const std::string& place, uint64_t needed_bytes, Body&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return make_error(GLYD_ERROR_OUT_OF_MEMORY, "{}: not enough memory: about {} bytes are needed for it", place,
+                      needed_bytes);
+  }
+}
 
 inline ByteSpan as_bytes(std::string_view text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
 
