@@ -42,7 +42,7 @@ int fail(glyd_status status) {
     std::fputs(("glyd: interrupted: " + message + "; nothing half-written is left\n").c_str(), stderr);
     return exit_code(status);
   }
-  if (status == GLYD_ERROR_OUT_OF_MEMORY) message += "; --threads 1 needs the least";
+  if (status == GLYD_ERROR_OUT_OF_MEMORY) message += "; raise the memory limit or run where there is more";
   if (status == GLYD_ERROR_INTERNAL) message += " (a bug in glyd: please report it with the command that shows it)";
   print_error(message);
   return exit_code(status);
