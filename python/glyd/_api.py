@@ -134,6 +134,7 @@ def fit(name_or_path, *, gpu, context=8192, batch=1, revision=None, token=None):
         if not _fit.looks_like_repo_id(name_or_path):
             raise
         with _fit.headers_from_hub(str(name_or_path), revision, token, missing) as directory:
+            options.revision = None  # the directory's files are that revision's
             found = document(lib().glyd_checkpoint_fit, path_bytes(directory), ctypes.byref(options))
             found["model"] = str(name_or_path)
     return _fit.Fit(found)

@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+torch.set_num_threads(1)  # the models are tiny: more threads only wait for each other
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = {name: ROOT / "models" / name for name in ("tiny-qwen3", "tiny-qwen3-moe")}
@@ -63,7 +66,7 @@ def run_python(code, **environment):
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "PYTHONPATH": path, **environment},
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **environment},
     )
 
 

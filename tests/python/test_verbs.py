@@ -1,0 +1,147 @@
+"""The verbs as functions: documents, progress, errors, and fit with a Hub that is not there."""
+
+import filecmp
+import json
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from conftest import MODELS
+
+import glyd
+
+NAME = "tiny-qwen3-moe"
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    target = tmp_path_factory.mktemp("verbs") / "packed"
+    steps = []
+    document = glyd.pack(MODELS[NAME], target, progress=lambda done, total, what: steps.append((done, total, what)) and None)
+    assert document["verified"] is True and 11 < document["bits_per_weight"] < 11.6
+    assert steps and all(done <= total for done, total, _ in steps)
+    return target
+
+
+def test_verify_and_unpack(packed, tmp_path):
+    assert glyd.verify(str(packed), source=MODELS[NAME])["ok"] is True
+    document = glyd.unpack(packed, tmp_path / "back")
+    assert document["files"] >= 5
+    compared = filecmp.dircmp(MODELS[NAME], tmp_path / "back")
+    assert not (compared.left_only or compared.right_only or compared.diff_files or compared.funny_files)
+
+
+def test_sizes():
+    total = glyd.sizes(MODELS[NAME])["models"][0]["total"]
+    assert total["floor_bits"] < total["small_bits"] < total["fast_bits"] < 12
+    assert total["small_bytes"] < total["fast_bytes"] < total["bf16_bytes"]
+
+
+def test_inspect(packed):
+    found = glyd.inspect(packed)
+    assert found["format"] == "glyd-x1" and found["source"]["name"] == NAME
+    assert found["packed_bytes"] < 0.75 * found["bf16_bytes"]
+
+
+def test_doctor():
+    assert glyd.doctor()["version"] == glyd.__version__
+
+
+def test_an_existing_target_is_refused(packed):
+    with pytest.raises(glyd.ExistsError, match="packed"):
+        glyd.pack(MODELS[NAME], packed)
+    assert glyd.pack(MODELS[NAME], packed, overwrite=True, verify=False)["verified"] is False
+
+
+def test_a_missing_source_is_refused(tmp_path):
+    with pytest.raises(glyd.NotFoundError, match="nothing-here") as caught:
+        glyd.pack(tmp_path / "nothing-here", tmp_path / "out")
+    assert isinstance(caught.value, FileNotFoundError) and not (tmp_path / "out").exists()
+
+
+def test_progress_can_stop(tmp_path):
+    with pytest.raises(glyd.CancelledError):
+        glyd.pack(MODELS[NAME], tmp_path / "out", progress=lambda *_: True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_error_in_progress_comes_out(tmp_path):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        glyd.pack(MODELS[NAME], tmp_path / "out", progress=interrupt)
+    assert not (tmp_path / "out").exists()
+
+
+def test_fit():
+    found = glyd.fit(MODELS[NAME], gpu="48GB", context=1000, batch=2)
+    assert found.context == 1000 and found.batch == 2 and found.kv_cache_bytes > 0
+    assert found.row("small").weights_bytes < found.row("fast").weights_bytes < found.row("bf16").weights_bytes
+    assert found.row("bf16").fits is True and found.to_dict()["rows"][0]["layout"] == "bf16"
+    text = str(found)
+    assert all(word in text for word in ("bf16", "fast", "small", "48.0 GB", "yes"))
+    assert glyd.fit(MODELS[NAME], gpu="1MB").row("small").fits is False
+    with pytest.raises(glyd.InvalidArgumentError, match="H200"):
+        glyd.fit(MODELS[NAME], gpu="toaster")
+
+
+class FakeHub(types.ModuleType):
+    """huggingface_hub with one repo, whose headers are those of the model in the repo."""
+
+    def __init__(self):
+        super().__init__("huggingface_hub")
+        self.asked = []
+
+    def hf_hub_download(self, repo_id, filename, revision=None, token=None):
+        self.asked.append((repo_id, filename, revision, token))
+        return str(MODELS[NAME] / filename)
+
+    def get_safetensors_metadata(self, repo_id, revision=None, token=None):
+        if repo_id != "someone/some-model":
+            raise RuntimeError("404 no such repo")
+        data = (MODELS[NAME] / "model.safetensors").read_bytes()
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        header.pop("__metadata__", None)
+        tensors = {
+            name: types.SimpleNamespace(dtype=t["dtype"], shape=t["shape"], data_offsets=tuple(t["data_offsets"]))
+            for name, t in header.items()
+        }
+        file = types.SimpleNamespace(tensors=tensors)
+        return types.SimpleNamespace(sharded=False, weight_map={}, files_metadata={"model.safetensors": file})
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    fake = FakeHub()
+    monkeypatch.setitem(sys.modules, "huggingface_hub", fake)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "empty-cache"))
+    return fake
+
+
+def test_fit_reads_headers_from_the_hub(hub):
+    found = glyd.fit("someone/some-model", gpu="48GB", context=512, revision="v1", token="t")
+    local = glyd.fit(MODELS[NAME], gpu="48GB", context=512)
+    assert found.model == "someone/some-model" and hub.asked == [("someone/some-model", "config.json", "v1", "t")]
+    assert found.kv_cache_bytes == local.kv_cache_bytes
+    assert [row.weights_bytes for row in found.rows] == [row.weights_bytes for row in local.rows]
+
+
+def test_fit_of_an_unknown_repo(hub):
+    with pytest.raises(glyd.NotFoundError, match="someone/else.*404"):
+        glyd.fit("someone/else", gpu="48GB")
+
+
+def test_fit_of_a_missing_directory_does_not_ask_the_hub(hub, tmp_path):
+    with pytest.raises(glyd.NotFoundError):
+        glyd.fit(tmp_path / "nothing", gpu="48GB")
+    assert hub.asked == []
+
+
+def test_the_program_is_named_where_it_is_missing(monkeypatch):
+    from glyd import __main__ as program
+
+    monkeypatch.setattr(program, "program_path", lambda: Path("/nowhere/glyd"))
+    with pytest.raises(SystemExit, match="pip install"):
+        program.main()
