@@ -60,8 +60,10 @@ nlohmann::ordered_json result_line(nlohmann::ordered_json labels, const std::str
   labels["baseline"] = baseline;
   labels["ratio_of"] = is_time ? "time" : "rate";
   labels["ratio"] = as_json(ratio, 1);
-  labels[is_time ? "at_most" : "at_least"] = limit.value;
-  labels["met"] = is_time ? ratio.median <= limit.value : ratio.median >= limit.value;
+  if (limit.value > 0) {
+    labels[is_time ? "at_most" : "at_least"] = limit.value;
+    labels["met"] = is_time ? ratio.median <= limit.value : ratio.median >= limit.value;
+  }
   labels["rounds"] = measured.subject_s.size();
   labels["ms"] = as_json(subject, 1e3);
   labels["baseline_ms"] = as_json(base, 1e3);

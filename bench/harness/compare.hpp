@@ -27,7 +27,7 @@ Comparison compare(int rounds, const std::function<void(int)>& baseline, const s
 // What a result is held to.
 struct Limit {
   RatioOf of;
-  double value;  // times: at most, rates: at least
+  double value = 0;  // times: at most, rates: at least; 0: none
 };
 
 // The JSON line of a result: `labels` (name, layout, matrix ...) and what was measured. `bytes` is what a rate counts.
