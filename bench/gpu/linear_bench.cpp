@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/parallel.hpp"
 #include "dispatch/linear.hpp"
+#include "gpu_report.hpp"
 #include "gpu_timer.hpp"
+#include "random_bf16.hpp"
 #include "weights/weights.hpp"
 
 namespace glyd::bench {
@@ -32,29 +33,6 @@ const Group kGroups[] = {
     {"small", {{1024, 4096}, {2048, 2048}}},
 };
 
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
-// Normal values times sigma, every 97th column 60 times larger where asked for.
-std::vector<uint16_t> random_bf16(uint64_t rows, uint64_t cols, float sigma, uint64_t seed, bool outliers) {
-  std::vector<uint16_t> values(rows * cols);
-  parallel_for(values.size(), 1 << 16, 0, [&](uint64_t begin, uint64_t end) {
-    for (uint64_t i = begin; i < end; ++i) {
-      const uint64_t bits = mix((i + 1) * 0x9e3779b97f4a7c15u + seed * 0xd1b54a32d192ed03u);
-      const float u = static_cast<float>(bits >> 40 & 0xffffff) / 16777216.0f + 1e-8f,
-                  v = static_cast<float>(bits & 0xffffff) / 16777216.0f;
-      float value = sigma * std::sqrt(-2 * std::log(u)) * std::cos(6.2831853f * v);
-      if (outliers && i % cols % 97 == 5) value *= 60;
-      const uint32_t word = std::bit_cast<uint32_t>(value);
-      values[i] = static_cast<uint16_t>((word + 0x7fff + (word >> 16 & 1)) >> 16);
-    }
-  });
-  return values;
-}
-
 struct Options {
   std::vector<uint64_t> tokens{1, 8, 16};
   std::vector<std::string> groups{"8b_layer"};
@@ -63,6 +41,7 @@ struct Options {
   uint64_t rotate_bytes = uint64_t{1200} << 20;
   int calls = 40, replays = 5;
   bool free_order = false;
+  std::vector<uint32_t> teams;
 };
 
 struct Times {
@@ -191,57 +170,21 @@ class Matrices {
   uint64_t workspace_bytes_ = 0;
 };
 
-class Report {
- public:
-  explicit Report(const std::string& path) : file_(path.empty() ? nullptr : std::fopen(path.c_str(), "w")) {}
-  ~Report() {
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  Report(const Report&) = delete;
-  Report& operator=(const Report&) = delete;
-
-  void head(const std::string& command, const Options& options, cuda::Context& context, uint64_t cublas_version) {
-    cudaDeviceProp properties{};
-    int driver = 0, runtime = 0;
-    cudaGetDeviceProperties(&properties, context.device().ordinal);
-    cudaDriverGetVersion(&driver);
-    cudaRuntimeGetVersion(&runtime);
-    write({{"command", command},
-           {"commit", options.commit},
-           {"gpu", properties.name},
-           {"driver", driver},
-           {"cuda", runtime},
-           {"cublas", cublas_version},
-           {"calls", options.calls},
-           {"replays", options.replays},
-           {"rotate_bytes", options.rotate_bytes}});
-  }
-
-  void line(const std::string& matrix, uint64_t tokens, const char* launch, const Times& times, double time,
-            double bits) {
-    write({{"layout", "fast"},
-           {"matrix", matrix},
-           {"tokens", tokens},
-           {"exact", times.exact},
-           {"arch", "sm_90a"},
-           {"launch", launch},
-           {"route", times.route},
-           {"ratio", round4(time / times.baseline)},
-           {"time_us", round4(time)},
-           {"baseline_us", round4(times.baseline)},
-           {"differing_outputs", times.differing},
-           {"bits", round4(bits)}});
-  }
-
- private:
-  static double round4(double v) { return std::round(v * 10000) / 10000; }
-  void write(const nlohmann::json& line) {
-    fmt::print("{}\n", line.dump());
-    std::fflush(stdout);
-    if (file_ != nullptr) fmt::print(file_, "{}\n", line.dump());
-  }
-  std::FILE* file_;
-};
+void report_line(Report& report, const std::string& matrix, uint64_t tokens, const char* launch, const Times& times,
+                 double time, double bits) {
+  report.write({{"layout", "fast"},
+                {"matrix", matrix},
+                {"tokens", tokens},
+                {"exact", times.exact},
+                {"arch", "sm_90a"},
+                {"launch", launch},
+                {"route", times.route},
+                {"ratio", round4(time / times.baseline)},
+                {"time_us", round4(time)},
+                {"baseline_us", round4(times.baseline)},
+                {"differing_outputs", times.differing},
+                {"bits", round4(bits)}});
+}
 
 Result<void> run_group(cuda::Context& context, const Group& group, const Options& options, Report& report) {
   std::map<uint64_t, Times> sums;
@@ -253,8 +196,8 @@ Result<void> run_group(cuda::Context& context, const Group& group, const Options
     values += count;
     for (const uint64_t tokens : options.tokens) {
       GLYD_TRY(const Times times, matrices.measure(tokens, options));
-      report.line(shape.name(), tokens, "plain", times, times.plain, matrices.bits());
-      report.line(shape.name(), tokens, "early", times, times.early, matrices.bits());
+      report_line(report, shape.name(), tokens, "plain", times, times.plain, matrices.bits());
+      report_line(report, shape.name(), tokens, "early", times, times.early, matrices.bits());
       const auto [sum, first] = sums.try_emplace(tokens, times);
       if (first) continue;
       Times& total = sum->second;
@@ -264,22 +207,39 @@ Result<void> run_group(cuda::Context& context, const Group& group, const Options
       if (total.route != times.route) total.route = "mixed";
     }
   }
-  if (std::string_view(group.name) == "small") return Ok{};
+  if (!std::string_view(group.name).ends_with("_layer")) return Ok{};
   for (const auto& [tokens, total] : sums) {
-    report.line(group.name, tokens, "plain", total, total.plain, bits / values);
-    report.line(group.name, tokens, "early", total, total.early, bits / values);
+    report_line(report, group.name, tokens, "plain", total, total.plain, bits / values);
+    report_line(report, group.name, tokens, "early", total, total.early, bits / values);
   }
   return Ok{};
 }
 
+cuda::ContextOptions context_options(const Options& options) {
+  cuda::ContextOptions chosen;
+  if (options.teams.size() == 4) {
+    chosen.teams = {options.teams[0], options.teams[1], options.teams[2], options.teams[3]};
+  }
+  return chosen;
+}
+
 Result<void> run(const std::string& command, const Options& options) {
-  GLYD_TRY(const auto context, cuda::Context::create({}));
+  GLYD_TRY(const auto context, cuda::Context::create(context_options(options)));
   GLYD_TRY(cuda::Cublas* const cublas, context->cublas());
   Report report(options.json);
-  report.head(command, options, *context, cublas->version());
+  report.head(command, options.commit, *context, cublas->version());
   for (const std::string& name : options.groups) {
+    bool known = false;
     for (const Group& group : kGroups) {
-      if (name == group.name) GLYD_CHECK(run_group(*context, group, options, report));
+      if (name != group.name) continue;
+      known = true;
+      GLYD_CHECK(run_group(*context, group, options, report));
+    }
+    Shape shape{};
+    if (!known && std::sscanf(name.c_str(), "%lux%lu", &shape.rows, &shape.cols) == 2) {
+      GLYD_CHECK(run_group(*context, {"", {shape}}, options, report));
+    } else if (!known) {
+      return invalid_argument("--matrices {}: not a group and not ROWSxCOLS", name);
     }
   }
   return Ok{};
@@ -292,11 +252,14 @@ int main(int argc, char** argv) {
   CLI::App app{"Times products from packs on the GPU against cuBLAS's bf16 products."};
   glyd::bench::Options options;
   app.add_option("--tokens", options.tokens, "rows of x")->delimiter(',');
-  app.add_option("--matrices", options.groups, "8b_layer, 32b_layer, small")->delimiter(',');
+  app.add_option("--matrices", options.groups, "8b_layer, 32b_layer, small, or ROWSxCOLS")->delimiter(',');
   app.add_option("--json", options.json, "also write the lines to this file");
   app.add_option("--commit", options.commit, "what the head line says of the source");
   app.add_option("--calls", options.calls, "calls a graph");
   app.add_option("--replays", options.replays, "timed replays; the median counts");
+  app.add_option("--teams", options.teams, "TEAMS,WARPS,DEPTH,PIECES of every plan, instead of its own choice")
+      ->delimiter(',')
+      ->expected(4);
   app.add_flag("--free", options.free_order, "products in any order instead of exact ones");
   CLI11_PARSE(app, argc, argv);
   std::string command;

@@ -7,12 +7,8 @@
 
 namespace glyd::cuda::arch {
 
-// A policy for bytes that are read once: they leave L2 first.
-__device__ __forceinline__ uint64_t policy_evict_first() {
-  uint64_t policy;
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
+// What createpolicy.fractional.L2::evict_first with fraction 1.0 gives: bytes that are read once leave L2 first.
+inline constexpr uint64_t kEvictFirst = 0x12f0000000000000;
 
 // Addresses and `bytes` are multiples of 16.
 __device__ __forceinline__ void bulk_copy(uint32_t shared, const void* global, uint32_t bytes, uint32_t barrier) {

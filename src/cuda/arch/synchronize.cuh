@@ -5,7 +5,7 @@
 
 namespace glyd::cuda::arch {
 
-// A named barrier of two warps: one arrives and goes on, the other waits.
+// A named barrier of two warps: one arrives and goes on, the other waits. Barrier 0 is the block's.
 __device__ __forceinline__ void barrier_arrive_pair(uint32_t id) {
   asm volatile("bar.arrive %0, 64;" ::"r"(id) : "memory");
 }

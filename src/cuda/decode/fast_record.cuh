@@ -6,51 +6,43 @@
 
 namespace glyd::cuda {
 
-// A lane's stored words of a record's two chunks.
-struct RecordWords {
-  uint32_t low[2][8];
-  uint32_t high[2][3];
+// A lane's stored words of a chunk.
+struct ChunkWords {
+  uint32_t low[8];
+  uint32_t high[3];
 
-  __device__ __forceinline__ void load(uint32_t record, uint32_t lane) {
+  __device__ __forceinline__ void load(uint32_t chunk, uint32_t lane) {
+    set_low(0, arch::load_shared_16(chunk + lane * 16));
+    set_low(1, arch::load_shared_16(chunk + 512 + lane * 16));
 #pragma unroll
-    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
-      const uint32_t at = record + chunk * fast::kChunkBytes;
-      set_low(chunk, 0, arch::load_shared_16(at + lane * 16));
-      set_low(chunk, 1, arch::load_shared_16(at + 512 + lane * 16));
-#pragma unroll
-      for (uint32_t i = 0; i < 3; ++i) high[chunk][i] = arch::load_shared_4(at + 1024 + 128 * i + lane * 4);
-    }
+    for (uint32_t i = 0; i < 3; ++i) high[i] = arch::load_shared_4(chunk + 1024 + 128 * i + lane * 4);
   }
 
-  // A strip's last record, of `steps` steps; what it lacks is zero.
-  __device__ __forceinline__ void load_tail(uint32_t record, uint32_t steps, uint32_t lane) {
+  // A chunk of `steps` steps (0-4) of a strip's last record; what it lacks is zero.
+  __device__ __forceinline__ void load_short(uint32_t chunk, uint32_t steps, uint32_t lane) {
 #pragma unroll
-    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
-      const uint32_t at = record + chunk * fast::kChunkBytes, present = fast::chunk_steps(steps, chunk);
-#pragma unroll
-      for (uint32_t pair = 0; pair < 2; ++pair) {
-        uint4 words = make_uint4(0, 0, 0, 0);
-        if (2 * pair + 1 < present) {
-          words = arch::load_shared_16(at + pair * 512 + lane * 16);
-        } else if (2 * pair < present) {
-          const uint2 lone = arch::load_shared_8(at + pair * 512 + lane * 8);
-          words.x = lone.x;
-          words.y = lone.y;
-        }
-        set_low(chunk, pair, words);
+    for (uint32_t pair = 0; pair < 2; ++pair) {
+      uint4 words = make_uint4(0, 0, 0, 0);
+      if (2 * pair + 1 < steps) {
+        words = arch::load_shared_16(chunk + pair * 512 + lane * 16);
+      } else if (2 * pair < steps) {
+        const uint2 lone = arch::load_shared_8(chunk + pair * 512 + lane * 8);
+        words.x = lone.x;
+        words.y = lone.y;
       }
-      const uint32_t high_at = at + fast::low_plane_bytes(present) + lane * 4;
-#pragma unroll
-      for (uint32_t i = 0; i < 3; ++i) high[chunk][i] = i < present ? arch::load_shared_4(high_at + 128 * i) : 0;
+      set_low(pair, words);
     }
+    const uint32_t high_at = chunk + fast::low_plane_bytes(steps) + lane * 4;
+#pragma unroll
+    for (uint32_t i = 0; i < 3; ++i) high[i] = i < steps ? arch::load_shared_4(high_at + 128 * i) : 0;
   }
 
  private:
-  __device__ __forceinline__ void set_low(uint32_t chunk, uint32_t pair, uint4 words) {
-    low[chunk][4 * pair] = words.x;
-    low[chunk][4 * pair + 1] = words.y;
-    low[chunk][4 * pair + 2] = words.z;
-    low[chunk][4 * pair + 3] = words.w;
+  __device__ __forceinline__ void set_low(uint32_t pair, uint4 words) {
+    low[4 * pair] = words.x;
+    low[4 * pair + 1] = words.y;
+    low[4 * pair + 2] = words.z;
+    low[4 * pair + 3] = words.w;
   }
 };
 

@@ -95,7 +95,8 @@ const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits) {
   const std::lock_guard lock(mutex_);
   const std::pair key{tokens, splits};
   if (const auto found = routes_.find(key); found != routes_.end()) return &found->second;
-  const auto plan = plan_linear(header_, static_cast<uint32_t>(tokens), splits, context_.device().limits);
+  const auto plan =
+      plan_linear(header_, static_cast<uint32_t>(tokens), splits, context_.device().limits, context_.team_choice());
   if (!plan || partial_bytes(*plan) > kPartialBytes) return nullptr;
   const void* const kernel = kernel_of(*plan);
   const auto shared = static_cast<int>(context_.device().limits.shared_bytes);

@@ -20,6 +20,7 @@ inline constexpr uint64_t kCublasWorkspaceBytes = uint64_t{32} << 20;
 struct ContextOptions {
   int device = 0;
   CublasOptions cublas{kCublasWorkspaceBytes, true};
+  TeamChoice teams;  // of every plan; for measuring
 };
 
 // What the sums of a product depend on.
@@ -42,6 +43,7 @@ class Context {
 
   const DeviceInfo& device() const { return device_; }
   const CublasOptions& cublas_options() const { return options_.cublas; }
+  const TeamChoice& team_choice() const { return options_.teams; }
   // cuBLAS, or why there is none.
   Result<Cublas*> cublas();
   // 16 zero bytes and more, for packs without slots.

@@ -57,10 +57,9 @@ bool x_is_mappable(const void* x, uint64_t x_stride) {
   return reinterpret_cast<uintptr_t>(x) % 16 == 0 && x_stride % 8 == 0 && x_stride < uint64_t{1} << 38;
 }
 
-Result<CUtensorMap> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride) {
+Result<void> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map) {
   const EncodeTiled encode = encode_tiled();
   if (encode == nullptr) return unsupported("the driver has no cuTensorMapEncodeTiled; it is too old");
-  CUtensorMap map{};
   const cuuint32_t tile = token_tile(plan.tokens);
   const cuuint32_t steps[3] = {1, 1, 1};
   CUresult result;
@@ -78,7 +77,7 @@ Result<CUtensorMap> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_
                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   }
   if (result != CUDA_SUCCESS) return internal("cuTensorMapEncodeTiled: driver error {}", static_cast<int>(result));
-  return map;
+  return Ok{};
 }
 
 }  // namespace glyd::cuda

@@ -64,6 +64,6 @@ bool x_is_mappable(const void* x, uint64_t x_stride);
 
 // The map by which the kernel of `plan` reads x [tokens, cols]: boxes of 64 columns by the tile's tokens (by several
 // times 64 columns where cols divide), rows in 128-byte lines, swizzled. What lies outside arrives as zeros.
-Result<CUtensorMap> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride);
+Result<void> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map);
 
 }  // namespace glyd::cuda

@@ -49,9 +49,15 @@ Result<void> decode_and_multiply(DevicePack& pack, const LinearCall& call) {
   return cublas->multiply(product, cublas_workspace, call.stream);
 }
 
-bool fused_can_take(const Route& route, const LinearCall& call) {
+// Whether this call's memory is as the kernel needs it, and, for exact products, as it was when cuBLAS's order was
+// found out.
+bool fused_can_take(const DevicePack& pack, const Route& route, const LinearCall& call) {
   if (call.workspace_bytes < fused_workspace_bytes() && route.plan.splits > 1) return false;
-  return x_is_mappable(call.x, call.tokens == 1 ? 0 : call.x_stride);
+  const bool one = call.tokens == 1;
+  if (!x_is_mappable(call.x, one ? 0 : call.x_stride)) return false;
+  if (!call.exact || one) return true;
+  const Grid& grid = pack.header().grid;
+  return call.x_stride == grid.cols && call.y_stride == grid.rows && reinterpret_cast<uintptr_t>(call.y) % 16 == 0;
 }
 
 }  // namespace
@@ -81,12 +87,13 @@ Result<void> launch_fused(const DevicePack& pack, const Route& route, const Line
   params.bias = call.bias;
   params.y = call.y;
   params.partials = static_cast<float*>(call.workspace);
+  params.arrivals = reinterpret_cast<uint32_t*>(static_cast<uint8_t*>(call.workspace) + partial_sum_bytes(route.plan));
   params.y_stride = static_cast<uint32_t>(call.y_stride);
   params.early = call.early;
   params.scale = std::ldexp(1.0f, static_cast<int>(arrays.base) - 120);
   CUtensorMap map{};
   if (call.tokens > 1) {
-    GLYD_TRY(map, map_x(route.plan, call.x, call.x_stride));
+    GLYD_CHECK(map_x(route.plan, call.x, call.x_stride, map));
   }
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -109,7 +116,7 @@ Result<void> linear(DevicePack& pack, const LinearCall& call) {
   if (grid.cols == 0) return unsupported("linear: a matrix without columns");
   const Route* const route =
       call.exact ? pack.exact_route(call.tokens, call.bias != nullptr) : pack.free_route(call.tokens);
-  if (route != nullptr && fused_can_take(*route, call)) return launch_fused(pack, *route, call);
+  if (route != nullptr && fused_can_take(pack, *route, call)) return launch_fused(pack, *route, call);
   return decode_and_multiply(pack, call);
 }
 
@@ -126,6 +133,8 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
     return decode("decode and cuBLAS: exponents of this tensor leave bf16's range when shifted, or it has subnormals");
   if (tokens > kMostFusedTokens) return decode("decode and cuBLAS: more tokens than the fused kernel takes");
   if (header.grid.cols % 8 != 0) return decode("decode and cuBLAS: columns do not divide by 8");
+  if (exact && header.grid.rows % 8 != 0)
+    return decode("decode and cuBLAS: rows do not divide by 8, so cuBLAS's order is another");
   Verdict verdict;
   if (exact && !pack.context().find_verdict({header.grid.rows, header.grid.cols, tokens, bias}, verdict)) {
     return decode("decode and cuBLAS: not prepared, so not known to be exact");

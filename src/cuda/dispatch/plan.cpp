@@ -5,6 +5,8 @@
 namespace glyd::cuda {
 namespace {
 
+constexpr uint32_t kMostTeamWarps = 4;
+
 // The numbers of LinearTraits, for plans.
 struct TileSizes {
   uint32_t tile, x_chunk_bytes, piece_chunks, sum_bytes, zero_line;
@@ -15,11 +17,6 @@ struct TileSizes {
         sum_bytes(tile == 1 ? 512 : tile / 8 * 512),
         zero_line(tile == 1 ? 16 : 0) {}
 };
-
-uint32_t records_of_split(const LinearPlan& plan, uint32_t split) {
-  const uint32_t begin = split * plan.split_chunks, end = std::min(plan.chunks, begin + plan.split_chunks);
-  return (end + kRecordChunks - 1) / kRecordChunks - begin / kRecordChunks;
-}
 
 // The most pieces of x that one block's units touch.
 uint32_t most_pieces(const LinearPlan& plan, uint32_t piece_chunks) {
@@ -40,40 +37,52 @@ void place_shared(LinearPlan& plan, const TileSizes& sizes) {
   const uint32_t workers = plan.workers();
   uint32_t at = sizes.zero_line + plan.x_pieces * sizes.piece_chunks * sizes.x_chunk_bytes;
   at = round_up(at, 128u);
-  plan.tokens_at = at;
-  if (plan.team_warps > 1) at += workers * 2 * sizes.sum_bytes;
+  plan.sums_at = at;
+  if (plan.team_warps > 1) at += workers * sizes.sum_bytes;
   plan.scratch_at = at;
   at += workers * 2048;
   plan.ring_at = at;
   at += workers * plan.depth * plan.ring_stride;
   plan.barriers_at = at;
-  plan.shared_bytes = at + workers * (plan.depth * 8 + 16) + plan.x_pieces * 16;
+  plan.shared_bytes = at + workers * plan.depth * 8 + plan.x_pieces * 16;
 }
 
-// One round of units where they fit, about 12 warps a block, 2 or 3 records in flight a warp, all of x where it fits.
-// Measured: docs/adr/0010.
-bool choose_teams(LinearPlan& plan, const TileSizes& sizes, const DeviceLimits& limits) {
-  const uint32_t a_block = (plan.units + plan.blocks - 1) / plan.blocks;
-  const uint32_t pieces = most_pieces(plan, sizes.piece_chunks);
-  for (uint32_t rounds = (a_block + most_workers(sizes.tile) - 1) / most_workers(sizes.tile);; ++rounds) {
-    plan.teams = (a_block + rounds - 1) / rounds;
-    plan.single_round = plan.teams >= a_block;
-    const uint32_t warps[] = {4, 4, 4, 4, 3, 2, 2, 2, 1};  // by teams
-    const uint32_t most_warps = std::min(warps[std::min(plan.teams, 8u)], most_workers(sizes.tile) / plan.teams);
-    for (plan.team_warps = most_warps; plan.team_warps >= 1; --plan.team_warps) {
-      // A warp without a record in every unit could run ahead of the two places for sums.
-      if (!plan.single_round && plan.team_warps > 1 && records_of_split(plan, plan.splits - 1) <= plan.team_warps)
-        continue;
-      for (uint32_t ring : {0u, 4u, 3u, 2u}) {
-        plan.x_pieces = ring == 0 ? pieces : std::min(ring, pieces);
-        for (plan.depth = plan.team_warps == 1 && a_block > 8 ? 3 : 2; plan.depth >= 2; --plan.depth) {
-          place_shared(plan, sizes);
-          if (plan.shared_bytes <= limits.shared_bytes) return true;
-        }
+uint32_t units_a_block(const LinearPlan& plan) { return (plan.units + plan.blocks - 1) / plan.blocks; }
+
+// Sets teams, warps and depth, and what follows from them; whether it fits.
+bool try_teams(LinearPlan& plan, const TileSizes& sizes, const DeviceLimits& limits, const TeamChoice& choice) {
+  plan.teams = choice.teams;
+  plan.team_warps = choice.team_warps;
+  plan.depth = choice.depth;
+  plan.x_pieces = choice.x_pieces;
+  plan.warp_magic = (256 + plan.team_warps - 1) / plan.team_warps;
+  plan.turn_magic = (65536 + plan.team_warps - 1) / plan.team_warps;
+  place_shared(plan, sizes);
+  return plan.workers() <= most_workers(sizes.tile, plan.splits > 1) && plan.team_warps <= kMostTeamWarps &&
+         plan.shared_bytes <= limits.shared_bytes;
+}
+
+// The most warps a team, then the most of x, then the most records in flight that fit with this many teams.
+bool fill_teams(LinearPlan& plan, const TileSizes& sizes, const DeviceLimits& limits, uint32_t teams, uint32_t pieces) {
+  const uint32_t warps[] = {4, 4, 4, 4, 3, 3, 2, 2, 1};  // by teams: 12 to 15 in all where they can be
+  for (uint32_t team_warps = warps[std::min(teams, 8u)]; team_warps >= 1; --team_warps) {
+    for (uint32_t ring : {pieces, 6u, 4u, 3u, 2u}) {
+      for (uint32_t depth = team_warps == 1 && teams > 8 ? 3 : 2; depth >= 2; --depth) {
+        if (try_teams(plan, sizes, limits, {teams, team_warps, depth, std::min(ring, pieces)})) return true;
       }
     }
-    if (plan.teams == 1) return false;
   }
+  return false;
+}
+
+// As few rounds of units as warps allow. (Two rounds of teams of 3 instead of one round of 8 lone warps: 14% slower at
+// 16 tokens.)
+bool choose_teams(LinearPlan& plan, const TileSizes& sizes, const DeviceLimits& limits, uint32_t pieces) {
+  const uint32_t a_block = units_a_block(plan), most = most_workers(sizes.tile, plan.splits > 1);
+  for (uint32_t rounds = (a_block + most - 1) / most; rounds <= a_block; ++rounds) {
+    if (fill_teams(plan, sizes, limits, (a_block + rounds - 1) / rounds, pieces)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -86,15 +95,23 @@ uint32_t split_chunks(uint64_t cols, uint32_t splits) {
   return static_cast<uint32_t>(ceil_div(ceil_div(cols, uint64_t{splits}), uint64_t{kChunkCols}));
 }
 
-std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens, uint32_t splits,
-                                      const DeviceLimits& limits) {
+bool may_fuse(const PackHeader& header, uint64_t tokens) {
   const Grid& grid = header.grid;
-  if (header.layout != Layout::kFast || !header.fusible) return std::nullopt;
-  if (tokens < 1 || tokens > kMostFusedTokens || splits < 1 || grid.rows == 0 || grid.cols == 0 || grid.cols % 8 != 0) {
-    return std::nullopt;
-  }
-  // 32-bit places inside a matrix's strip; what is larger has no fused route.
-  if (fast::strip_bytes(grid.steps()) > 0x7fffffffu || grid.rows > 0x7ffffff0u) return std::nullopt;
+  // Places inside a matrix's strip are 32-bit; x comes in pieces of 16 bytes.
+  return header.layout == Layout::kFast && header.fusible && tokens >= 1 && tokens <= kMostFusedTokens &&
+         grid.rows > 0 && grid.cols > 0 && grid.cols % 8 == 0 && fast::strip_bytes(grid.steps()) <= 0x7fffffffu &&
+         grid.rows <= 0x7ffffff0u;
+}
+
+bool may_fuse_exactly(const PackHeader& header, uint64_t tokens) {
+  // Where rows of y are not aligned to 16 bytes, cuBLAS takes kernels of another order.
+  return may_fuse(header, tokens) && header.grid.rows % 8 == 0;
+}
+
+std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens, uint32_t splits,
+                                      const DeviceLimits& limits, const TeamChoice& choice) {
+  const Grid& grid = header.grid;
+  if (!may_fuse(header, tokens) || splits < 1) return std::nullopt;
   LinearPlan plan;
   plan.rows = static_cast<uint32_t>(grid.rows);
   plan.cols = static_cast<uint32_t>(grid.cols);
@@ -104,6 +121,7 @@ std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens,
   plan.records = static_cast<uint32_t>(fast::records_a_strip(grid.steps()));
   plan.tail_steps = fast::steps_of_record(grid.steps(), plan.records - 1);
   plan.split_chunks = split_chunks(grid.cols, splits);
+  plan.tail_plane_bytes = fast::record_bytes(plan.tail_steps);
   plan.splits = static_cast<uint32_t>(ceil_div(plan.chunks, plan.split_chunks));  // empty splits add zeros
   plan.units = plan.strips * plan.splits;
   plan.blocks = limits.multiprocessors;
@@ -118,13 +136,24 @@ std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens,
   plan.tail_slot_copy = std::max(16u, fast::slot_bytes_of(header.slot_bytes, plan.tail_steps));
   plan.slot_entries = header.slot_bytes == 0 ? 0 : (header.slot_bytes - fast::kSlotHeaderBytes) * 8 / 12;
   plan.ring_stride = round_up(fast::kRecordBytes + plan.slot_copy, 128u);
-  if (!choose_teams(plan, TileSizes(tokens), limits)) return std::nullopt;
+  const TileSizes sizes(tokens);
+  const uint32_t pieces = most_pieces(plan, sizes.piece_chunks);
+  TeamChoice forced = choice;
+  if (forced.x_pieces == 0 || forced.x_pieces > pieces) forced.x_pieces = pieces;
+  const bool fits =
+      choice.teams == 0 ? choose_teams(plan, sizes, limits, pieces) : try_teams(plan, sizes, limits, forced);
+  if (!fits) return std::nullopt;
+  plan.counted = plan.teams < units_a_block(plan);
   return plan;
 }
 
-uint64_t partial_bytes(const LinearPlan& plan) {
+uint64_t partial_sum_bytes(const LinearPlan& plan) {
   const uint64_t tile = token_tile(plan.tokens);
-  return static_cast<uint64_t>(plan.strips) * (plan.splits - 1) * (tile == 1 ? 1 : tile / 8) * 512;
+  return plan.splits == 1 ? 0 : uint64_t{plan.strips} * plan.splits * (tile == 1 ? 1 : tile / 8) * 512;
+}
+
+uint64_t partial_bytes(const LinearPlan& plan) {
+  return partial_sum_bytes(plan) + (plan.counted ? uint64_t{plan.strips} * 4 : 0);
 }
 
 }  // namespace glyd::cuda

@@ -14,6 +14,12 @@ struct DeviceLimits {
   uint32_t shared_bytes = 0;  // a block may have
 };
 
+// How a block's warps and shared memory are used; zeros: the plan's own choice. For measuring choices against each
+// other.
+struct TeamChoice {
+  uint32_t teams = 0, team_warps = 0, depth = 0, x_pieces = 0;
+};
+
 inline constexpr uint32_t kMostFusedTokens = 64;
 
 // The tile of the kernel that serves `tokens`: 1, 8, 16, 32 or 64.
@@ -26,9 +32,15 @@ uint32_t split_chunks(uint64_t cols, uint32_t splits);
 // The plan of a product of one matrix of a `fast` pack by `tokens` rows of x, summed over `splits` splits; nothing
 // where the fused kernel cannot serve it (the remedy is to decode and multiply).
 std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens, uint32_t splits,
-                                      const DeviceLimits& limits);
+                                      const DeviceLimits& limits, const TeamChoice& choice = {});
 
-// Bytes of partial sums that a plan keeps in the workspace.
+// Whether any product of this pack by `tokens` rows can run fused; to be exact, its outputs must be aligned as cuBLAS
+// likes.
+bool may_fuse(const PackHeader& header, uint64_t tokens);
+bool may_fuse_exactly(const PackHeader& header, uint64_t tokens);
+
+// Bytes that a plan keeps in the workspace: sums of the splits, and behind them the counters.
+uint64_t partial_sum_bytes(const LinearPlan& plan);
 uint64_t partial_bytes(const LinearPlan& plan);
 
 }  // namespace glyd::cuda

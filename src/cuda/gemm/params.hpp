@@ -8,9 +8,9 @@
 namespace glyd::cuda {
 
 inline constexpr uint32_t kChunkCols = 64, kRecordChunks = 2;
-// Warps that multiply, beside the one that fetches x; with more, the sums of 64 tokens would not fit the registers of a
-// thread.
-constexpr uint32_t most_workers(uint32_t tile) { return tile <= 32 ? 13 : 11; }
+// Warps that multiply, beside the one that fetches x. More than 12 warps in all leave a thread 128 registers, which the
+// sums of many tokens over several splits outgrow.
+constexpr uint32_t most_workers(uint32_t tile, bool split) { return tile > 16 && split ? 11 : 15; }
 
 // Chunks of 64 columns in a piece of x, which one copy brings: 16 KiB at most.
 constexpr uint32_t x_piece_chunks(uint32_t tile) { return tile <= 16 ? 8 : tile <= 32 ? 4 : 2; }
@@ -23,15 +23,16 @@ constexpr uint32_t x_piece_chunks(uint32_t tile) { return tile <= 16 ? 8 : tile 
 struct LinearPlan {
   uint32_t rows = 0, cols = 0, tokens = 0;
   uint32_t strips = 0, chunks = 0, records = 0;    // a matrix; of a strip
-  uint32_t tail_steps = 0;                         // of a strip's last record (1-8)
+  uint32_t tail_steps = 0, tail_plane_bytes = 0;   // of a strip's last record (1-8)
   uint32_t splits = 1, split_chunks = 0;           // split z: chunks [z, z + 1) * split_chunks
   uint32_t units = 0, blocks = 0, unit_magic = 0;  // ceil(2^32 / blocks)
   uint32_t teams = 0, team_warps = 0, depth = 0;   // depth: records in flight a warp
+  uint32_t warp_magic = 0, turn_magic = 0;         // ceil(2^8 / team_warps), ceil(2^16 / team_warps)
   uint32_t x_pieces = 0;                           // pieces of x in shared memory
-  uint32_t single_round = 0;                       // every team has at most one unit
+  uint32_t counted = 0;                            // sums over splits by count, not by waiting
   uint32_t x_by_chunk = 0;                         // x by a 2-D map: columns do not divide by 64
   // Places in shared memory.
-  uint32_t tokens_at = 0, scratch_at = 0, ring_at = 0, barriers_at = 0;
+  uint32_t sums_at = 0, scratch_at = 0, ring_at = 0, barriers_at = 0;
   uint32_t ring_stride = 0, shared_bytes = 0;
   uint32_t strip_bytes = 0, strip_slot_bytes = 0;
   // slot_stride: from record to record; the copies are of at least 16 bytes, of zeros where the pack has no slots.
@@ -49,7 +50,8 @@ struct LinearParams {
   const uint16_t* x = nullptr;
   const uint16_t* bias = nullptr;
   uint16_t* y = nullptr;
-  float* partials = nullptr;  // all ones between calls
+  float* partials = nullptr;     // all ones between calls
+  uint32_t* arrivals = nullptr;  // a strip each, likewise
   uint32_t y_stride = 0;
   uint32_t early = 0;  // lets the next grid start early
   float scale = 1;     // 2^shift

@@ -12,7 +12,7 @@ template <uint32_t kTokens_, bool kSplit_>
 struct LinearTraits {
   static constexpr uint32_t kTokens = kTokens_;
   static constexpr bool kSplit = kSplit_;
-  static constexpr uint32_t kMostThreads = (most_workers(kTokens) + 1) * 32;
+  static constexpr uint32_t kMostThreads = (most_workers(kTokens, kSplit) + 1) * 32;
   static constexpr bool kOneToken = kTokens == 1;
   static constexpr uint32_t kTiles = kOneToken ? 1 : kTokens / 8;  // of 8 tokens
   static constexpr uint32_t kXChunkBytes = (kOneToken ? 1 : kTokens) * 2 * kChunkCols;

@@ -42,17 +42,17 @@ __device__ __forceinline__ void load_x_piece(const LinearParams& params, const C
 
 // All pieces of x that the block needs, in order; by one thread.
 template <class T>
-__device__ __forceinline__ void load_x(const LinearParams& params, const CUtensorMap* map, const BlockWork& work,
+__device__ __forceinline__ void load_x(const LinearParams& params, const CUtensorMap* map, const XRange& range,
                                        uint32_t shared, const XBarriers& barriers) {
   const uint32_t slots = params.plan.x_pieces;
   uint32_t slot = 0, parity = 1, piece = 0;
 #pragma unroll 1
-  for (uint32_t i = 0; i < work.total_pieces; ++i) {
+  for (uint32_t i = 0; i < range.total; ++i) {
     if (i >= slots) arch::mbarrier_wait(barriers.empty + slot * 8, parity);
     load_x_piece<T>(params, map, shared + T::kZeroLine + slot * T::kPieceBytes,
-                    work.chunk_begin + piece * T::kPieceChunks, barriers.full + slot * 8);
+                    range.chunk_begin + piece * T::kPieceChunks, barriers.full + slot * 8);
     if (++slot == slots) slot = 0, parity ^= 1;
-    if (++piece == work.pieces) piece = 0;
+    if (++piece == range.pieces) piece = 0;
   }
 }
 
@@ -60,9 +60,9 @@ __device__ __forceinline__ void load_x(const LinearParams& params, const CUtenso
 template <class T>
 class XReader {
  public:
-  __device__ __forceinline__ XReader(const LinearPlan& plan, const BlockWork& work, uint32_t shared,
+  __device__ __forceinline__ XReader(const LinearPlan& plan, const XRange& range, uint32_t shared,
                                      const XBarriers& barriers, uint32_t lane)
-      : barriers_(barriers), slots_(plan.x_pieces), pieces_(work.pieces), recycle_(work.recycle), lane_(lane) {
+      : barriers_(barriers), plan_(plan), pieces_(range.pieces), recycle_(range.recycle), lane_(lane) {
     const uint32_t row = lane & 7, octet = lane >> 3;
     if constexpr (T::kOneToken) {  // rows 1-7 of the operand read zeros
       address_ = shared + (row == 0 ? T::kZeroLine + octet * 16 : 0);
@@ -71,7 +71,7 @@ class XReader {
       address_ = shared + row * 128 + ((octet ^ row) << 4);
       mask_ = ~0u;
     }
-    arch::pin(address_);
+    if constexpr (T::kHoldX || T::kSplit) arch::pin(address_);
   }
 
   // Waits for the piece with chunk `chunk` (of the block's k) of round `round`; pieces passed on the way are given
@@ -108,13 +108,14 @@ class XReader {
       }
       arch::mbarrier_wait(barriers_.full + slot_ * 8, parity_);
       current_ = slot_;
-      if (++slot_ == slots_) slot_ = 0, parity_ ^= 1;
+      if (++slot_ == plan_.x_pieces) slot_ = 0, parity_ ^= 1;
       ++seen_;
     }
   }
 
   XBarriers barriers_;
-  uint32_t slots_, pieces_;
+  const LinearPlan& plan_;
+  uint32_t pieces_;
   bool recycle_;
   uint32_t lane_, address_ = 0, mask_ = 0, offset_ = 0;
   uint32_t seen_ = 0, slot_ = 0, parity_ = 0,

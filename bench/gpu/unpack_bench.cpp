@@ -1,0 +1,78 @@
+// unpack_bench - decoding whole packs on the GPU against a copy that moves as many bytes.
+#include <CLI/CLI.hpp>
+
+#include "gpu_report.hpp"
+#include "gpu_timer.hpp"
+#include "random_bf16.hpp"
+#include "unpack/unpack.hpp"
+#include "weights/weights.hpp"
+
+namespace glyd::bench {
+namespace {
+
+using cuda::cuda_check;
+
+Result<void> measure(cuda::Context& context, Layout layout, uint64_t rows, uint64_t cols, Report& report) {
+  const auto values = random_bf16(rows, cols, 0.02f, 1, false);
+  GLYD_TRY(const AlignedBuffer packed, pack_tensor(values, {1, rows, cols}, false, layout, 0));
+  const uint64_t bf16_bytes = values.size() * 2, traffic = packed.size() + bf16_bytes, half = traffic / 2;
+  GLYD_TRY(const auto device, cuda::DeviceBuffer::allocate(packed.size()));
+  GLYD_CHECK(
+      cuda_check(cudaMemcpy(device.as<void>(), packed.data(), packed.size(), cudaMemcpyHostToDevice), "cudaMemcpy"));
+  GLYD_TRY(const auto out, cuda::DeviceBuffer::allocate(bf16_bytes));
+  GLYD_TRY(const auto from, cuda::DeviceBuffer::allocate(half));
+  GLYD_TRY(const auto to, cuda::DeviceBuffer::allocate(half));
+  GLYD_TRY(const auto pack,
+           cuda::DevicePack::open(context, packed.bytes().first(kPackHeaderBytes), packed.size(), device.as<void>()));
+  const uint32_t multiprocessors = context.device().limits.multiprocessors;
+  GLYD_TRY(const double time, time_in_graph(5, 5, [&](int, cudaStream_t stream) {
+             return cuda_check(cuda::launch_unpack(pack->arrays(), out.as<uint16_t>(), multiprocessors, stream),
+                               "unpack");
+           }));
+  GLYD_TRY(const double copy, time_in_graph(5, 5, [&](int, cudaStream_t stream) {
+             return cuda_check(cudaMemcpyAsync(to.as<void>(), from.as<void>(), half, cudaMemcpyDeviceToDevice, stream),
+                               "copy");
+           }));
+  std::vector<uint16_t> decoded(values.size());
+  GLYD_CHECK(cuda_check(cudaMemcpy(decoded.data(), out.as<void>(), bf16_bytes, cudaMemcpyDeviceToHost), "cudaMemcpy"));
+  uint64_t differing = 0;
+  for (size_t i = 0; i < values.size(); ++i) differing += decoded[i] != values[i];
+  report.write({{"operation", "unpack"},
+                {"layout", layout == Layout::kFast ? "fast" : "small"},
+                {"matrix", fmt::format("{}x{}", rows, cols)},
+                {"arch", "sm_90a"},
+                {"time_us", round4(time)},
+                {"copy_us", round4(copy)},
+                {"rate_of_copy", round4(copy / time)},
+                {"bf16_gb_a_second", round4(static_cast<double>(bf16_bytes) / time * 1e-3)},
+                {"differing_values", differing}});
+  return Ok{};
+}
+
+Result<void> run(const std::string& command, const std::string& json, const std::string& commit) {
+  GLYD_TRY(const auto context, cuda::Context::create({}));
+  Report report(json);
+  GLYD_TRY(cuda::Cublas* const cublas, context->cublas());
+  report.head(command, commit, *context, cublas->version());
+  for (const Layout layout : {Layout::kFast, Layout::kSmall}) {
+    GLYD_CHECK(measure(*context, layout, 24576, 4096, report));
+    GLYD_CHECK(measure(*context, layout, 4096, 12288, report));
+    GLYD_CHECK(measure(*context, layout, 151936, 4096, report));
+  }
+  return Ok{};
+}
+
+}  // namespace
+}  // namespace glyd::bench
+
+int main(int argc, char** argv) {
+  CLI::App app{"Times decoding of packs on the GPU against a copy of as many bytes."};
+  std::string json, commit = "unknown", command;
+  app.add_option("--json", json, "also write the lines to this file");
+  app.add_option("--commit", commit, "what the head line says of the source");
+  CLI11_PARSE(app, argc, argv);
+  for (int i = 0; i < argc; ++i) command += (i > 0 ? " " : "") + std::string(argv[i]);
+  const auto result = glyd::bench::run(command, json, commit);
+  if (!result) fmt::print(stderr, "unpack_bench: {}\n", result.error().message);
+  return result ? 0 : 1;
+}

@@ -1,0 +1,194 @@
+// cuda_capi.cpp - glyd/cuda.h: check, call, translate.
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "base/status_text.hpp"
+#include "dispatch/linear.hpp"
+#include "glyd/cuda.h"
+#include "unpack/unpack.hpp"
+
+struct glyd_cuda_context {
+  std::unique_ptr<glyd::cuda::Context> context;
+};
+struct glyd_cuda_pack {
+  std::unique_ptr<glyd::cuda::DevicePack> pack;
+};
+
+namespace {
+
+using namespace glyd;  // NOLINT: the boundary speaks the library's own names throughout
+
+thread_local std::string last_error;
+
+Status fail(const Error& error) noexcept {
+  try {
+    last_error = error.message;
+  } catch (...) {
+    last_error.clear();
+  }
+  return error.status;
+}
+
+// Runs `body`, which returns Result<void>; the only place in this library that catches.
+template <typename Body>
+Status guarded(Body&& body) noexcept {
+  try {
+    const Result<void> result = body();
+    return result ? GLYD_OK : fail(result.error());
+  } catch (const std::bad_alloc&) {
+    return fail({GLYD_ERROR_OUT_OF_MEMORY, "out of memory"});
+  } catch (const std::exception& exception) {
+    return fail({GLYD_ERROR_INTERNAL, exception.what()});
+  } catch (...) {
+    return fail({GLYD_ERROR_INTERNAL, "unknown exception"});
+  }
+}
+
+// A caller's struct of any age as today's: members that it does not have are zero.
+template <typename Struct>
+Result<Struct> read_struct(const Struct* given, const char* name) {
+  if (given == nullptr) return invalid_argument("{}: null", name);
+  if (given->struct_size == 0) return invalid_argument("{}: struct_size is 0; set it to sizeof the struct", name);
+  Struct value{};
+  std::memcpy(static_cast<void*>(&value), given, std::min(given->struct_size, sizeof(Struct)));
+  value.struct_size = sizeof(Struct);
+  return value;
+}
+
+Result<void> need(bool given, const char* what) {
+  if (given) return Ok{};
+  return invalid_argument("{}: null", what);
+}
+
+cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
+uint32_t multiprocessors(const glyd_cuda_pack* pack) { return pack->pack->context().device().limits.multiprocessors; }
+
+}  // namespace
+
+extern "C" {
+
+uint32_t glyd_cuda_abi_version(void) noexcept { return GLYD_CUDA_ABI_VERSION; }
+const char* glyd_cuda_last_error(void) noexcept { return last_error.c_str(); }
+const char* glyd_cuda_status_text(glyd_status status) noexcept { return status_text(status); }
+
+glyd_status glyd_cuda_create(const glyd_cuda_options* options, glyd_cuda_context** context) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(context != nullptr, "context"));
+    glyd_cuda_options given{};
+    if (options != nullptr) {
+      GLYD_TRY(given, read_struct(options, "options"));
+    }
+    cuda::ContextOptions chosen;
+    chosen.device = given.device;
+    chosen.cublas.reduced_precision = given.full_precision_reduction == 0;
+    if (given.cublas_workspace_bytes != 0)
+      chosen.cublas.workspace_bytes = round_up(given.cublas_workspace_bytes, uint64_t{256});
+    GLYD_TRY(auto created, cuda::Context::create(chosen));
+    *context = new glyd_cuda_context{std::move(created)};
+    return Ok{};
+  });
+}
+
+void glyd_cuda_destroy(glyd_cuda_context* context) noexcept { delete context; }
+
+glyd_status glyd_cuda_open(glyd_cuda_context* context, const void* header, uint64_t pack_bytes, const void* device_pack,
+                           glyd_cuda_pack** pack) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(context != nullptr && header != nullptr && device_pack != nullptr && pack != nullptr, "open"));
+    GLYD_TRY(auto opened,
+             cuda::DevicePack::open(*context->context, {static_cast<const uint8_t*>(header), kPackHeaderBytes},
+                                    pack_bytes, device_pack));
+    *pack = new glyd_cuda_pack{std::move(opened)};
+    return Ok{};
+  });
+}
+
+void glyd_cuda_close(glyd_cuda_pack* pack) noexcept { delete pack; }
+
+glyd_status glyd_cuda_unpack(glyd_cuda_pack* pack, uint16_t* bf16, void* stream) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(pack != nullptr && (bf16 != nullptr || pack->pack->header().values() == 0), "unpack"));
+    return cuda::cuda_check(cuda::launch_unpack(pack->pack->arrays(), bf16, multiprocessors(pack), stream_of(stream)),
+                            "unpack");
+  });
+}
+
+glyd_status glyd_cuda_rows(glyd_cuda_pack* pack, const int64_t* indices, uint64_t count, uint16_t* out,
+                           void* stream) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(pack != nullptr && (count == 0 || (indices != nullptr && out != nullptr)), "rows"));
+    return cuda::cuda_check(
+        cuda::launch_rows(pack->pack->arrays(), indices, count, out, multiprocessors(pack), stream_of(stream)), "rows");
+  });
+}
+
+glyd_status glyd_cuda_linear_workspace(glyd_cuda_pack* pack, uint64_t* bytes, uint64_t* fused_bytes) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(pack != nullptr, "pack"));
+    if (bytes != nullptr) *bytes = cuda::linear_workspace_bytes(*pack->pack);
+    if (fused_bytes != nullptr) *fused_bytes = cuda::fused_workspace_bytes();
+    return Ok{};
+  });
+}
+
+glyd_status glyd_cuda_init_workspace(glyd_cuda_context* context, void* workspace, uint64_t bytes,
+                                     void* stream) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(context != nullptr && (workspace != nullptr || bytes == 0), "workspace"));
+    return cuda::initialise_workspace(workspace, bytes, stream_of(stream));
+  });
+}
+
+glyd_status glyd_cuda_linear(glyd_cuda_pack* pack, const glyd_cuda_linear_call* call) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(pack != nullptr, "pack"));
+    GLYD_TRY(const glyd_cuda_linear_call given, read_struct(call, "call"));
+    cuda::LinearCall wanted;
+    wanted.matrix = given.matrix;
+    wanted.x = given.x, wanted.tokens = given.tokens, wanted.x_stride = given.x_stride;
+    wanted.bias = given.bias;
+    wanted.y = given.y, wanted.y_stride = given.y_stride;
+    wanted.exact = given.any_order == 0, wanted.early = given.early_launch != 0;
+    wanted.workspace = given.workspace, wanted.workspace_bytes = given.workspace_bytes;
+    wanted.stream = stream_of(given.stream);
+    return cuda::linear(*pack->pack, wanted);
+  });
+}
+
+glyd_status glyd_cuda_prepare(glyd_cuda_pack* pack, const uint64_t* tokens, uint64_t count,
+                              uint32_t with_bias) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(pack != nullptr && (tokens != nullptr || count == 0), "prepare"));
+    return cuda::prepare(*pack->pack, {tokens, count}, with_bias != 0);
+  });
+}
+
+glyd_status glyd_cuda_route(glyd_cuda_pack* pack, uint64_t tokens, uint32_t with_bias, uint32_t any_order,
+                            glyd_cuda_route_info* info) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(pack != nullptr, "pack"));
+    GLYD_TRY(glyd_cuda_route_info answer, read_struct(info, "info"));
+    const cuda::RouteInfo route = cuda::route_of(*pack->pack, tokens, with_bias != 0, any_order == 0);
+    const size_t size = std::min(info->struct_size, sizeof answer);
+    answer.struct_size = info->struct_size;
+    answer.kind = route.kind == cuda::RouteKind::kFused ? GLYD_CUDA_ROUTE_FUSED : GLYD_CUDA_ROUTE_DECODE;
+    answer.exact = route.exact;
+    answer.splits = route.splits;
+    answer.reason = route.reason;
+    std::memcpy(info, &answer, size);
+    return Ok{};
+  });
+}
+
+glyd_status glyd_cuda_self_check(glyd_cuda_pack* pack, uint64_t tokens, uint32_t with_bias,
+                                 uint64_t* differing) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(pack != nullptr && differing != nullptr, "self_check"));
+    GLYD_TRY(const cuda::Verdict verdict, cuda::check_product(*pack->pack, tokens, with_bias != 0));
+    *differing = verdict.differing;
+    return Ok{};
+  });
+}
+
+}  // extern "C"
