@@ -44,6 +44,7 @@ def finish_loading(model, quantizer):
     for name, module in modules:
         check_loaded(name, module)
         module.glyd_ready = True
+    release_mapped_file(model)
     if not modules:
         raise UnsupportedError(why_nothing_is_packed(model))
     wanted = options.layout
@@ -54,6 +55,14 @@ def finish_loading(model, quantizer):
     set_exact(model, exact)
     model.glyd_state = {"exact": exact, "reason": reason, "asked": options.exact, "decoded_at_load": decoded}
     report.install()
+
+
+def release_mapped_file(model):
+    """Carried tensors are views of the file that the loader mapped; a copy lets go of its pages, bf16 weights among them."""
+    packs = {id(pack) for _, module in packed_modules(model) for _, pack in module.glyd_packs()}
+    for tensor in {id(t): t for t in [*model.parameters(), *model.buffers()]}.values():
+        if id(tensor) not in packs and tensor.device.type == "cpu":
+            tensor.data = tensor.data.clone()
 
 
 def decode_the_rest(model, decode_later):
@@ -257,5 +266,9 @@ def to_bf16(model, dtype=None):
         module.__class__ = module.glyd_base
         for name, value in values.items():
             module._parameters[name] = nn.Parameter(value)
+    names = model.all_tied_weights_keys
+    model.all_tied_weights_keys = {k.removesuffix(SUFFIX): v.removesuffix(SUFFIX) for k, v in names.items()}
+    for module in model.modules():
+        module.__dict__.pop("_tied_weights_keys", None)  # the class's own names the parameters
     model.tie_weights()
     return model

@@ -15,7 +15,7 @@ from . import tensors
 from .tensors import info_of
 
 BLOCK_BYTES = 2 << 20  # of decoded rows: within a core's L2 or L3 share, and few calls a matrix
-CHECK_BYTES = 64 << 20  # decoded at once to check a kind of product; a larger matrix is checked on its first rows
+CHECK_BYTES = 16 << 20  # decoded at once to check a kind of product; a larger matrix is checked on its first rows
 
 _scratch = threading.local()
 _blocks_agree = {}  # kind of product -> whether blocks give the whole product's bits

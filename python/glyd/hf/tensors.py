@@ -8,7 +8,7 @@ import torch
 from .. import _capi
 from .._api import layout_number
 from .._capi import lib
-from .._errors import UnsupportedError
+from .._errors import InvalidArgumentError, UnsupportedError
 
 SUFFIX = "_glyd"
 
@@ -116,7 +116,10 @@ def decode_rows(pack, indices):
     info = info_of(pack)
     flat = indices.reshape(-1).to(torch.int64).contiguous()
     out = torch.empty((flat.numel(), info.cols), dtype=torch.bfloat16)
-    lib().glyd_decode_rows(address(pack), pack.numel(), flat.data_ptr(), flat.numel(), threads(), out.data_ptr())
+    try:
+        lib().glyd_decode_rows(address(pack), pack.numel(), flat.data_ptr(), flat.numel(), threads(), out.data_ptr())
+    except InvalidArgumentError as error:
+        raise IndexError(str(error)) from None  # what torch's embedding raises
     return out.view(*indices.shape, info.cols)
 
 
