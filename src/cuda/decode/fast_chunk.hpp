@@ -42,7 +42,9 @@ GLYD_HD void decode_chunk(const uint32_t (&low)[8], const uint32_t (&high)[3], c
                              fast::rotr32(high[2], 3),
                              fast::rotr32(last, 5),
                              fast::rotr32(last, 2)};
+#if defined(__CUDACC__)
 #pragma unroll
+#endif
   for (uint32_t w = 0; w < 8; ++w) {
     const uint32_t bytes = (words[w] & fast::kHighMask) | upper[w];
     out[2 * w] = byte_permute(low[w], bytes, 0x5140);
