@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -42,6 +43,10 @@ struct Options {
   int calls = 40, replays = 5;
   bool free_order = false;
   std::vector<uint32_t> teams;
+};
+
+struct HostTimes {
+  double call = 0, empty_launch = 0;
 };
 
 struct Times {
@@ -125,8 +130,50 @@ class Matrices {
     return times;
   }
 
+  // Median over bursts short enough that the launch queue never fills. The empty launch has the fused kernel's
+  // parameters and no units.
+  Result<HostTimes> host_times(uint64_t tokens) {
+    cuda::DevicePack& pack = *opened_[0];
+    GLYD_CHECK(cuda::prepare(pack, std::vector{tokens}, false));
+    const cuda::Route* const route = pack.exact_route(tokens, false);
+    if (route == nullptr) return unsupported("host time: 2048 x 2048 is not fused here");
+    cuda::LinearPlan idle = route->plan;
+    idle.units = 0;
+    cuda::LinearCall call;
+    call.x = x_.as<uint16_t>(), call.tokens = tokens, call.x_stride = shape_.cols;
+    call.y = y_.as<uint16_t>(), call.y_stride = shape_.rows;
+    call.workspace = workspace_.as<void>(), call.workspace_bytes = workspace_bytes_;
+    cuda::LinearParams params;
+    params.plan = idle;
+    CUtensorMap map{};
+    HostTimes times;
+    GLYD_TRY(times.call, median_burst([&] { return cuda::linear(pack, call); }));
+    GLYD_TRY(times.empty_launch, median_burst([&] {
+               void* arguments[] = {&params, &map};
+               return cuda_check(cudaLaunchKernel(route->kernel, dim3(idle.blocks), dim3((idle.workers() + 1) * 32),
+                                                  arguments, idle.shared_bytes, nullptr),
+                                 "empty launch");
+             }));
+    return times;
+  }
+
  private:
   static constexpr uint64_t kMostTokens = 4096;
+
+  static Result<double> median_burst(const std::function<Result<void>()>& body) {
+    constexpr int kBursts = 21, kCalls = 100;
+    std::vector<double> times;
+    for (int b = 0; b < kBursts; ++b) {
+      GLYD_CHECK(cuda_check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"));
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < kCalls; ++i) GLYD_CHECK(body());
+      const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - begin;
+      times.push_back(elapsed.count() / kCalls);
+    }
+    GLYD_CHECK(cuda_check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"));
+    std::nth_element(times.begin(), times.begin() + kBursts / 2, times.end());
+    return times[kBursts / 2];
+  }
 
   Matrices(cuda::Context& context, const Shape& shape) : context_(&context), shape_(shape) {}
 
@@ -186,6 +233,19 @@ void report_line(Report& report, const std::string& matrix, uint64_t tokens, con
                 {"bits", round4(bits)}});
 }
 
+// Microseconds of host time of one enqueued call, and of the launch inside it alone.
+Result<void> report_host_time(cuda::Context& context, Report& report) {
+  GLYD_TRY(Matrices matrices, Matrices::create(context, {2048, 2048}, 1));
+  for (const uint64_t tokens : {uint64_t{1}, uint64_t{8}}) {
+    GLYD_TRY(const HostTimes times, matrices.host_times(tokens));
+    report.write({{"operation", "linear_host_time"},
+                  {"tokens", tokens},
+                  {"call_us", round4(times.call)},
+                  {"empty_launch_us", round4(times.empty_launch)}});
+  }
+  return Ok{};
+}
+
 Result<void> run_group(cuda::Context& context, const Group& group, const Options& options, Report& report) {
   std::map<uint64_t, Times> sums;
   double bits = 0, values = 0;
@@ -228,6 +288,7 @@ Result<void> run(const std::string& command, const Options& options) {
   GLYD_TRY(cuda::Cublas* const cublas, context->cublas());
   Report report(options.json);
   report.head(command, options.commit, *context, cublas->version());
+  GLYD_CHECK(report_host_time(*context, report));
   for (const std::string& name : options.groups) {
     bool known = false;
     for (const Group& group : kGroups) {
