@@ -1,4 +1,6 @@
 // fit.cpp - does a model fit a GPU: weights, KV cache and working memory, in bf16 and in each layout.
+#include <nlohmann/json.hpp>
+
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/gpu_memory.hpp"
 #include "checkpoint/model_config.hpp"

@@ -1,6 +1,7 @@
 // inspect.cpp - what is in a packed directory, a source or one file, read from headers alone.
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/packed_directory.hpp"

@@ -2,6 +2,7 @@
 // docs/spec/checkpoint.md 6.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>

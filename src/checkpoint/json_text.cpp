@@ -1,6 +1,7 @@
 #include "checkpoint/json_text.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace glyd {

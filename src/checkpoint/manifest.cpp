@@ -1,6 +1,7 @@
 #include "checkpoint/manifest.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/sha256.hpp"
 

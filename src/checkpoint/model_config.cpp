@@ -1,6 +1,7 @@
 #include "checkpoint/model_config.hpp"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/manifest.hpp"
 

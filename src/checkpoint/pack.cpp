@@ -1,5 +1,6 @@
 // pack.cpp - a source directory or file becomes a packed checkpoint. Spec: docs/spec/checkpoint.md 1, 6.
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/sha256.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "base/bytes.hpp"
@@ -28,7 +29,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool null() override { return unexpected("null"); }
   bool boolean(bool) override { return unexpected("a boolean"); }
   bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override { return unexpected("a number that is no 64-bit integer"); }
+  bool number_float(number_float_t, const string_t&) override { return unexpected("a number not of 64 bits"); }
   bool binary(binary_t&) override { return unexpected("binary data"); }
   bool number_unsigned(number_unsigned_t value) override;
   bool string(string_t& value) override;

@@ -1,6 +1,7 @@
 // sizes.cpp - what every matrix of a model takes in each layout, seen by packing and decoding it.
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/aligned_buffer.hpp"
 #include "checkpoint/axis.hpp"

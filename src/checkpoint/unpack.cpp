@@ -1,5 +1,6 @@
 // unpack.cpp - the source of a packed checkpoint again, byte for byte. Spec: docs/spec/checkpoint.md 5, 6.
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/hf_cache.hpp"

@@ -1,6 +1,7 @@
 // verify.cpp - is a packed checkpoint whole, and does it hold what a source holds? Spec: docs/spec/checkpoint.md 5.
 #include <chrono>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/sha256.hpp"
 #include "checkpoint/checkpoint.hpp"

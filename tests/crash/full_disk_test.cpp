@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint.hpp"
 #include "crash/child.hpp"

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "checkpoint/checkpoint.hpp"

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint.hpp"
 #include "crash/child.hpp"

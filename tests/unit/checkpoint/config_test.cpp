@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "checkpoint/model_config.hpp"
 
 namespace glyd {
@@ -43,8 +45,8 @@ CacheShape shape_of(const char* text) {
 }
 
 TEST(CacheShape, FollowsTheHeads) {
-  const auto grouped = shape_of(
-      R"({"num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "hidden_size": 4096})");
+  const auto grouped = shape_of(R"({"num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8,)"
+                                R"( "head_dim": 128, "hidden_size": 4096})");
   EXPECT_EQ(grouped.layers, 36u);
   EXPECT_EQ(grouped.values_a_token, 2u * 8 * 128);
   EXPECT_EQ(shape_of(R"({"n_layer": 12, "n_head": 12, "n_embd": 768})").values_a_token, 2u * 12 * 64);
@@ -52,11 +54,10 @@ TEST(CacheShape, FollowsTheHeads) {
 }
 
 TEST(CacheShape, FollowsNestedTextModelsAndLatentAttention) {
-  EXPECT_EQ(
-      shape_of(
-          R"({"text_config": {"num_hidden_layers": 3, "num_attention_heads": 4, "hidden_size": 64}, "num_hidden_layers": 99})")
-          .layers,
-      3u);
+  EXPECT_EQ(shape_of(R"({"text_config": {"num_hidden_layers": 3, "num_attention_heads": 4, "hidden_size": 64},)"
+                     R"( "num_hidden_layers": 99})")
+                .layers,
+            3u);
   const auto latent =
       shape_of(R"({"num_hidden_layers": 61, "num_attention_heads": 128, "kv_lora_rank": 512, "qk_rope_head_dim": 64})");
   EXPECT_EQ(latent.values_a_token, 576u);

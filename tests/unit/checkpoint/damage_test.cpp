@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/sha256.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"

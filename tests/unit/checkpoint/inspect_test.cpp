@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "checkpoint/checkpoint.hpp"
 #include "unit/checkpoint/test_model.hpp"
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "base/sha256.hpp"
 
@@ -21,7 +22,8 @@ Manifest sample() {
   manifest.name = "tiny";
   manifest.repo = "org/tiny";
   const std::string header =
-      R"({"w":{"dtype":"BF16","shape":[16,64],"data_offsets":[0,2048]},"b":{"dtype":"F32","shape":[],"data_offsets":[2048,2052]}})";
+      R"({"w":{"dtype":"BF16","shape":[16,64],"data_offsets":[0,2048]},"b":{"dtype":"F32","shape":[],)"
+      R"("data_offsets":[2048,2052]}})";
   manifest.source_files.push_back(
       {"model.safetensors", 8 + header.size() + 2052, 0644, header, std::nullopt, shard_name(0, 1), 1000, kHash});
   PackedTensor packed;

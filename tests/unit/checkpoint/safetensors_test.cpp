@@ -20,11 +20,12 @@ std::string refusal(const std::string& header, uint64_t data_bytes) {
 }
 
 constexpr const char* kTwo =
-    R"({"a":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]},"b":{"dtype":"U8","shape":[4],"data_offsets":[12,16]}})";
+    R"({"a":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]},"b":{"dtype":"U8","shape":[4],)"
+    R"("data_offsets":[12,16]}})";
 
 TEST(SafetensorsHeader, ReadsTensorsInDataOrder) {
-  const std::string header =
-      R"({"b":{"dtype":"U8","shape":[4],"data_offsets":[12,16]},"__metadata__":{"format":"pt"},"a":{"data_offsets":[0,12],"shape":[2,3],"dtype":"BF16"}}   )";
+  const std::string header = R"({"b":{"dtype":"U8","shape":[4],"data_offsets":[12,16]},"__metadata__":{"format":"pt"},)"
+                             R"("a":{"data_offsets":[0,12],"shape":[2,3],"dtype":"BF16"}}   )";
   const auto parsed = parse_safetensors_header(header, 8 + header.size() + 16, "m");
   ASSERT_TRUE(parsed) << parsed.error().message;
   ASSERT_EQ(parsed.value().tensors.size(), 2u);
@@ -37,11 +38,10 @@ TEST(SafetensorsHeader, ReadsTensorsInDataOrder) {
 
 TEST(SafetensorsHeader, TakesEmptyAndScalarTensorsAndAnEmptyHeader) {
   EXPECT_EQ(refusal("{}", 0), "");
-  EXPECT_EQ(
-      refusal(
-          R"({"e":{"dtype":"F32","shape":[0,7],"data_offsets":[0,0]},"s":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})",
-          4),
-      "");
+  EXPECT_EQ(refusal(R"({"e":{"dtype":"F32","shape":[0,7],"data_offsets":[0,0]},"s":{"dtype":"F32","shape":[],)"
+                    R"("data_offsets":[0,4]}})",
+                    4),
+            "");
 }
 
 TEST(SafetensorsHeader, KnowsTheSubByteDtypes) {
@@ -71,10 +71,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"NotJson", "{nonsense", 0, "not valid JSON"}, Refusal{"NotAnObject", "[1]", 0, "not a JSON object"},
         Refusal{"Empty", "", 0, "not a JSON object"}, Refusal{"LeadingSpace", " {}", 0, "does not begin with '{'"},
         Refusal{"TrailingText", "{} x", 0, "not valid JSON"}, Refusal{"BadUtf8", "{\"\xff\":1}", 0, "not valid JSON"},
-        Refusal{
-            "DuplicateName",
-            R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
-            0, "duplicate tensor name \"a\""},
+        Refusal{"DuplicateName",
+                R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],)"
+                R"("data_offsets":[0,0]}})",
+                0, "duplicate tensor name \"a\""},
         Refusal{"DuplicateMember", R"({"a":{"dtype":"U8","dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0,
                 "duplicate member \"dtype\""},
         Refusal{"DuplicateMetadata", R"({"__metadata__":{"k":"1","k":"2"}})", 0, "duplicate key \"k\""},
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown dtype \"F12\""},
         Refusal{"NegativeShape", R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})", 0, "a negative number"},
         Refusal{"FractionShape", R"({"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,0]}})", 0,
-                "a number that is no 64-bit integer"},
+                "a number not of 64 bits"},
         Refusal{"NestedShape", R"({"a":{"dtype":"U8","shape":[[1]],"data_offsets":[0,0]}})", 0,
                 "an array where it may not stand"},
         Refusal{"OneOffset", R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0]}})", 0, "data_offsets has 1 numbers"},
@@ -98,14 +98,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Backwards", R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,0]}})", 4, "run backwards"},
         Refusal{"PastTheEnd", R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})", 4,
                 "past the end of the file"},
-        Refusal{
-            "Overlap",
-            R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
-            6, "tensor \"b\": overlaps"},
-        Refusal{
-            "Hole",
-            R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[6,10]}})",
-            10, "a hole of 2 bytes"},
+        Refusal{"Overlap",
+                R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],)"
+                R"("data_offsets":[2,6]}})",
+                6, "tensor \"b\": overlaps"},
+        Refusal{"Hole",
+                R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],)"
+                R"("data_offsets":[6,10]}})",
+                10, "a hole of 2 bytes"},
         Refusal{"WrongSize", R"({"a":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,10]}})", 10,
                 "needs 12 bytes, data_offsets give 10"},
         Refusal{"TooLong", R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 9,
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ShapeOverflow", R"({"a":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0,
                 "overflows"},
         Refusal{"NumberOverflow", R"({"a":{"dtype":"U8","shape":[99999999999999999999999],"data_offsets":[0,0]}})", 0,
-                "a number that is no 64-bit integer"},
+                "a number not of 64 bits"},
         Refusal{"ClimbingName", R"({"x/../y":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0, "component \"..\""},
         Refusal{"LeadingClimb", R"({"../y":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0, "component \"..\""},
         Refusal{"NulName", R"({"x\u0000y":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0, "holds a NUL"},
