@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "dispatch/linear.hpp"
+#include "dispatch/product.hpp"
 #include "gpu_report.hpp"
 #include "gpu_timer.hpp"
 #include "random_bf16.hpp"

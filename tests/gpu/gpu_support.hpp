@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dispatch/linear.hpp"
+#include "dispatch/product.hpp"
 #include "unit/weights/matrices.hpp"
 #include "weights/weights.hpp"
 

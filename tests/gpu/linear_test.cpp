@@ -1,8 +1,7 @@
 // Products from packs on the GPU against cuBLAS on the decoded weights, bit by bit.
-#include "dispatch/linear.hpp"
-
 #include <thread>
 
+#include "dispatch/product.hpp"
 #include "gpu_support.hpp"
 #include "unpack/unpack.hpp"
 

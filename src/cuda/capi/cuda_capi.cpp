@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/status_text.hpp"
-#include "dispatch/linear.hpp"
+#include "dispatch/product.hpp"
 #include "glyd/cuda.h"
 #include "unpack/unpack.hpp"
 

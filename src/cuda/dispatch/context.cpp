@@ -1,6 +1,6 @@
 #include "dispatch/context.hpp"
 
-#include "gemm/linear_kernels.hpp"
+#include "gemm/linear_instances.hpp"
 
 namespace glyd::cuda {
 namespace {

@@ -1,8 +1,8 @@
-// check.cpp - exactness by comparison: the fused product against the same cuBLAS calls that torch makes.
+// product_check.cpp - exactness by comparison: the fused product against the same cuBLAS calls that torch makes.
 #include <cmath>
 #include <vector>
 
-#include "dispatch/linear.hpp"
+#include "dispatch/product.hpp"
 #include "unpack/unpack.hpp"
 
 namespace glyd::cuda {

@@ -1,4 +1,4 @@
-// linear_kernels.hpp - the instantiations of the fused product, for the host.
+// linear_instances.hpp - the instantiations of the fused product, for the host.
 #pragma once
 
 #include <cstdint>

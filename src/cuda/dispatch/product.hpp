@@ -1,4 +1,4 @@
-// linear.hpp - products from packs: what runs where, and the check that makes "exact" a fact.
+// product.hpp - products from packs: what runs where, and the check that makes "exact" a fact.
 #pragma once
 
 #include "dispatch/context.hpp"

@@ -1,4 +1,4 @@
-#include "dispatch/linear.hpp"
+#include "dispatch/product.hpp"
 
 #include <cmath>
 
