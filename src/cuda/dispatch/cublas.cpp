@@ -27,20 +27,16 @@ Result<Library> open_library(std::initializer_list<const char*> names) {
 
 // The functions used, under their own names.
 struct Functions {
-#define GLYD_CUBLAS_FUNCTIONS(X)                                                                                 \
-  X(blas, cublasCreate_v2)                                                                                       \
-  X(blas, cublasDestroy_v2)                                                                                      \
-  X(blas, cublasSetStream_v2)                                                                                    \
-  X(blas, cublasSetWorkspace_v2)                                                                                 \
-  X(blas, cublasSetMathMode)                                                                                     \
-  X(lt, cublasLtCreate)                                                                                          \
-  X(lt, cublasLtDestroy)                                                                                         \
-  X(lt, cublasLtGetVersion)                                                                                      \
-  X(lt, cublasLtMatmul)                                                                                          \
-  X(lt, cublasLtMatmulDescCreate) X(lt, cublasLtMatmulDescDestroy) X(lt, cublasLtMatmulDescSetAttribute)         \
-      X(lt, cublasLtMatrixLayoutCreate) X(lt, cublasLtMatrixLayoutDestroy) X(lt, cublasLtMatmulPreferenceCreate) \
-          X(lt, cublasLtMatmulPreferenceDestroy) X(lt, cublasLtMatmulPreferenceSetAttribute)                     \
-              X(lt, cublasLtMatmulAlgoGetHeuristic) X(lt, cublasLtMatmulAlgoConfigGetAttribute)
+// clang-format off
+#define GLYD_CUBLAS_FUNCTIONS(X)                                                                              \
+  X(blas, cublasCreate_v2) X(blas, cublasDestroy_v2) X(blas, cublasSetStream_v2)                              \
+  X(blas, cublasSetWorkspace_v2) X(blas, cublasSetMathMode)                                                   \
+  X(lt, cublasLtCreate) X(lt, cublasLtDestroy) X(lt, cublasLtGetVersion) X(lt, cublasLtMatmul)                \
+  X(lt, cublasLtMatmulDescCreate) X(lt, cublasLtMatmulDescDestroy) X(lt, cublasLtMatmulDescSetAttribute)      \
+  X(lt, cublasLtMatrixLayoutCreate) X(lt, cublasLtMatrixLayoutDestroy) X(lt, cublasLtMatmulPreferenceCreate)  \
+  X(lt, cublasLtMatmulPreferenceDestroy) X(lt, cublasLtMatmulPreferenceSetAttribute)                          \
+  X(lt, cublasLtMatmulAlgoGetHeuristic) X(lt, cublasLtMatmulAlgoConfigGetAttribute)
+// clang-format on
 #define GLYD_DECLARE(library, name) decltype(&::name) name = nullptr;
   GLYD_CUBLAS_FUNCTIONS(GLYD_DECLARE)
 #undef GLYD_DECLARE
