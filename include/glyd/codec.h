@@ -30,7 +30,7 @@ typedef struct glyd_compress_options {
   size_t struct_size;
   glyd_level level;
   int threads;          /* 0: one per CPU available to the process */
-  uint64_t unit_bytes;  /* a power of two from 128 KiB to 1 GiB; 0: the level's own (4 MiB, ultra 32 MiB) */
+  uint64_t unit_bytes;  /* a power of two from 128 KiB to 1 GiB; 0: the level's own (default 4 MiB, max 8, ultra 32) */
   const void* metadata; /* carried as it is, at most 1 MiB */
   size_t metadata_bytes;
   /* Called with the content coded so far, from the calling thread; other than 0 stops with GLYD_ERROR_CANCELLED. May be

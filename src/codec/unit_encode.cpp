@@ -1,15 +1,19 @@
 #include <algorithm>
 
+#include "codec/entropy/fixed_log2.hpp"
 #include "codec/lz/bytes.hpp"
 #include "codec/lz/coded.hpp"
 #include "codec/lz/match_finder.hpp"
+#include "codec/lz/split.hpp"
 #include "codec/planes/floats.hpp"
 #include "codec/unit.hpp"
 
 namespace glyd::codec {
 namespace {
 
-constexpr size_t kBlockBytes = 128 << 10;
+// Codes adapt to their block; blocks of levels with codes are cut where that pays.
+constexpr size_t kLargestBlock = 256 << 10;
+constexpr size_t block_bytes(Level level) { return level == Level::kDefault ? 128 << 10 : kLargestBlock; }
 
 std::unique_ptr<MatchFinder> make_finder(Level level) {
   switch (level) {
@@ -31,6 +35,11 @@ void put_header(uint8_t* out, BlockType type, size_t raw_bytes, size_t stored_by
   }
 }
 
+bool all_equal(ByteSpan bytes) {
+  return bytes[0] == bytes[bytes.size() / 2] &&
+         (bytes.size() == 1 || std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
 }  // namespace
 
 struct UnitEncoder::State {
@@ -43,36 +52,63 @@ struct UnitEncoder::State {
   FloatsWriter floats;
   SymbolEncoder symbols;
 
-  // One block at unit[begin, end); gives its bytes, header and all.
-  size_t write_block(ByteSpan unit, size_t begin, size_t end, uint8_t* out) {
+  // unit[begin, end) as one or more blocks; gives their bytes.
+  size_t write_blocks(ByteSpan unit, size_t begin, size_t end, uint8_t* out) {
     const ByteSpan raw = unit.subspan(begin, end - begin);
     uint8_t* const payload = out + kBlockHeaderBytes;
-    const auto finish = [&](BlockType type, size_t stored) {
-      put_header(out, type, raw.size(), stored);
-      return kBlockHeaderBytes + stored;
-    };
-    if (std::all_of(raw.begin(), raw.begin() + static_cast<ptrdiff_t>(std::min<size_t>(raw.size(), 16)),
-                    [&](uint8_t b) { return b == raw[0]; }) &&
-        (raw.size() == 1 || std::memcmp(raw.data(), raw.data() + 1, raw.size() - 1) == 0)) {
+    if (all_equal(raw)) {
       payload[0] = raw[0];
-      return finish(BlockType::kFill, 1);
+      return finish(BlockType::kFill, raw.size(), 1, out);
     }
-    if (level != Level::kDefault) {
-      if (const size_t stored = floats.write(raw, symbols, payload); stored != 0)
-        return finish(BlockType::kPlanes, stored);
-    }
-    finder->find(begin, end, sequences);
     if (level == Level::kDefault) {
-      if (const size_t stored = bytes.write(raw, sequences, payload); stored < raw.size() - raw.size() / 64)
-        return finish(BlockType::kBytes, stored);
-    } else {
-      const SymbolEncoder before = symbols;
-      if (const size_t stored = coded.write(raw, sequences, symbols, payload); stored < raw.size() - raw.size() / 256)
-        return finish(BlockType::kCoded, stored);
-      symbols = before;
+      finder->find(begin, end, sequences);
+      const size_t stored = bytes.write(raw, sequences, payload);
+      return stored < raw.size() - raw.size() / 64 ? finish(BlockType::kBytes, raw.size(), stored, out)
+                                                   : write_raw(raw, out);
     }
-    std::memcpy(payload, raw.data(), raw.size());
-    return finish(BlockType::kRaw, raw.size());
+    if (const size_t stored = floats.write(raw, symbols, payload); stored != 0)
+      return finish(BlockType::kPlanes, raw.size(), stored, out);
+    finder->find(begin, end, sequences);
+    if (is_noise(raw)) return write_raw(raw, out);
+    uint8_t* to = out;
+    size_t at = 0;
+    for (const Part& part : split_block(raw, sequences)) {
+      to += write_coded(raw.subspan(at, part.bytes), std::span(sequences).subspan(part.first, part.last - part.first),
+                        to);
+      at += part.bytes;
+    }
+    return static_cast<size_t>(to - out);
+  }
+
+  size_t write_coded(ByteSpan raw, std::span<const Sequence> part, uint8_t* out) {
+    const SymbolEncoder before = symbols;
+    const size_t stored = coded.write(raw, part, symbols, out + kBlockHeaderBytes);
+    if (stored < raw.size() - raw.size() / 256) return finish(BlockType::kCoded, raw.size(), stored, out);
+    symbols = before;
+    return write_raw(raw, out);
+  }
+
+  static size_t write_raw(ByteSpan raw, uint8_t* out) {
+    std::memcpy(out + kBlockHeaderBytes, raw.data(), raw.size());
+    return finish(BlockType::kRaw, raw.size(), raw.size(), out);
+  }
+
+  static size_t finish(BlockType type, size_t raw_bytes, size_t stored, uint8_t* out) {
+    put_header(out, type, raw_bytes, stored);
+    return kBlockHeaderBytes + stored;
+  }
+
+  // Hardly a match, and a sample of the bytes is spread evenly: codes would save nothing.
+  bool is_noise(ByteSpan raw) const {
+    constexpr size_t kSample = 4096;
+    size_t matched = 0;
+    for (const Sequence& q : sequences) matched += q.length;
+    if (raw.size() < 4 * kSample || matched > raw.size() / 64) return false;
+    uint32_t counts[256] = {};
+    for (size_t i = 0; i < kSample; ++i) ++counts[raw[i * (raw.size() / kSample)]];
+    uint64_t bits = 0;
+    for (const uint32_t c : counts) bits += c != 0 ? c * (fixed_log2(kSample) - fixed_log2(c)) : 0;
+    return bits >= (kSample << kLogFraction) * 79 / 10;  // 4,096 draws from 256 equal symbols show 7.95 bits
   }
 };
 
@@ -81,15 +117,17 @@ UnitEncoder::~UnitEncoder() = default;
 UnitEncoder::UnitEncoder(UnitEncoder&&) noexcept = default;
 
 size_t UnitEncoder::bound(size_t raw_bytes) {
-  return raw_bytes + (raw_bytes / kBlockBytes + 1) * kBlockHeaderBytes + CodedWriter::bound(kBlockBytes);
+  return raw_bytes + (raw_bytes / block_bytes(Level::kDefault) + 10) * kBlockHeaderBytes +
+         CodedWriter::bound(kLargestBlock);
 }
 
 size_t UnitEncoder::write(ByteSpan raw, uint8_t* out) {
   state_->symbols = {};
   state_->finder->start(raw);
   uint8_t* to = out;
-  for (size_t begin = 0; begin < raw.size(); begin += kBlockBytes)
-    to += state_->write_block(raw, begin, std::min(begin + kBlockBytes, raw.size()), to);
+  const size_t step = block_bytes(state_->level);
+  for (size_t begin = 0; begin < raw.size(); begin += step)
+    to += state_->write_blocks(raw, begin, std::min(begin + step, raw.size()), to);
   const size_t stored = static_cast<size_t>(to - out);
   return stored < raw.size() ? stored : 0;
 }

@@ -2,6 +2,7 @@
 // docs/spec/codec.md 6.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -32,7 +33,7 @@ class CodedWriter {
   static size_t bound(size_t raw_bytes) { return raw_bytes + raw_bytes / 2 + 4096; }
   // Writes the payload of the block `raw` whose sequences are given; gives its bytes. Codes and tables of `symbols`
   // change with it.
-  size_t write(ByteSpan raw, const Sequences& sequences, SymbolEncoder& symbols, uint8_t* out);
+  size_t write(ByteSpan raw, std::span<const Sequence> sequences, SymbolEncoder& symbols, uint8_t* out);
 
  private:
   CodedScratch scratch_;

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <cmath>
 
+#include "codec/entropy/fixed_log2.hpp"
 #include "codec/kernels/basics.hpp"
 #include "codec/lz/coded.hpp"
 
@@ -42,6 +42,7 @@ uint8_t offset_code(uint32_t v, int low_bits) {
 
 struct Recent {
   uint32_t at[3] = {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]};
+  bool has(uint32_t offset) const { return offset == at[0] || offset == at[1] || offset == at[2]; }
   // The kind of `offset`, which moves to the front.
   uint32_t take(uint32_t offset) {
     if (offset == at[0]) return 0;
@@ -54,26 +55,34 @@ struct Recent {
 };
 
 // The number of low bits in the symbols that makes offsets cheapest: symbol entropy, extra bits and a guess at the
-// table's size.
+// table's size. All from one histogram, that of most low bits.
 int choose_low_bits(const std::vector<uint32_t>& values) {
   if (values.size() < 256) return 0;
-  double best = 0;
+  Histogram counts{};
+  for (const uint32_t v : values) ++counts[offset_code(v, kMaxLowBits)];
+  const auto total = static_cast<uint32_t>(values.size());
+  uint64_t best = 0;
   int choice = 0;
-  for (int low_bits = 0; low_bits <= kMaxLowBits; ++low_bits) {
-    Histogram counts{};
-    for (const uint32_t v : values) ++counts[offset_code(v, low_bits)];
-    double bits = -static_cast<double>(values.size()) * low_bits;
+  for (int low_bits = kMaxLowBits; low_bits >= 0; --low_bits) {
+    uint64_t price = 0;  // in 1/256 bit
     for (const uint32_t c : counts) {
-      if (c != 0) bits += c * std::log2(static_cast<double>(values.size()) / c) + 3;
+      if (c != 0) price += uint64_t{c} * (fixed_log2(total) - fixed_log2(c)) + (3 << kLogFraction);
     }
-    if (low_bits == 0 || bits < best) best = bits, choice = low_bits;
+    price += uint64_t{total} * static_cast<uint64_t>(kMaxLowBits - low_bits) << kLogFraction;
+    if (low_bits == kMaxLowBits || price < best) best = price, choice = low_bits;
+    if (low_bits == 0) break;
+    // One low bit less: the highest of them goes.
+    Histogram fewer{};
+    const size_t kept = (size_t{1} << (low_bits - 1)) - 1;
+    for (size_t s = 0; s < 256; ++s) fewer[(s >> low_bits) << (low_bits - 1) | (s & kept)] += counts[s];
+    counts = fewer;
   }
   return choice;
 }
 
 }  // namespace
 
-size_t CodedWriter::write(ByteSpan raw, const Sequences& sequences, SymbolEncoder& symbols, uint8_t* out) {
+size_t CodedWriter::write(ByteSpan raw, std::span<const Sequence> sequences, SymbolEncoder& symbols, uint8_t* out) {
   CodedScratch& s = scratch_;
   s.tokens.resize(sequences.size());
   s.literals.resize(raw.size() + 32);
@@ -84,27 +93,36 @@ size_t CodedWriter::write(ByteSpan raw, const Sequences& sequences, SymbolEncode
   uint8_t* literal = s.literals.data();
   uint32_t *offset = s.offsets.data(), *length = s.lengths.data();
   Recent recent;
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    const Sequence& q = sequences[i];
-    if (q.literals <= 16 && raw_end - from >= 16) {
+  size_t tokens = 0;
+  uint32_t skipped = 0;  // bytes that become literals of the next sequence
+  for (const Sequence& q : sequences) {
+    // Found with a repeated offset of the block before: too short to be worth an offset.
+    if (q.length < kMinNewLength && !recent.has(q.offset)) {
+      skipped += q.literals + q.length;
+      continue;
+    }
+    const uint32_t run = skipped + q.literals;
+    skipped = 0;
+    if (run <= 16 && raw_end - from >= 16) {
       copy16(literal, from);
     } else {
-      std::memcpy(literal, from, q.literals);
+      std::memcpy(literal, from, run);
     }
-    literal += q.literals;
-    from += q.literals + q.length;
+    literal += run;
+    from += run + q.length;
     const uint32_t kind = recent.take(q.offset);
     *offset = q.offset + kOffsetBias;
     offset += kind == kTokenNew;
-    const uint32_t run = std::min(q.literals, kTokenLiteralEscape);
-    *length = q.literals - run;
-    length += run == kTokenLiteralEscape;
+    const uint32_t run_code = std::min(run, kTokenLiteralEscape);
+    *length = run - run_code;
+    length += run_code == kTokenLiteralEscape;
     const uint32_t excess = q.length - (kind == kTokenNew ? kMinNewLength : kMinRepeatLength);
-    const uint32_t code = std::min(excess, kTokenLengthEscape);
-    *length = excess - code;
-    length += code == kTokenLengthEscape;
-    s.tokens[i] = static_cast<uint8_t>(kind << 6 | code << 2 | run);
+    const uint32_t length_code = std::min(excess, kTokenLengthEscape);
+    *length = excess - length_code;
+    length += length_code == kTokenLengthEscape;
+    s.tokens[tokens++] = static_cast<uint8_t>(kind << 6 | length_code << 2 | run_code);
   }
+  s.tokens.resize(tokens);
   std::memcpy(literal, from, static_cast<size_t>(raw_end - from));
   literal += raw_end - from;
   s.offsets.resize(static_cast<size_t>(offset - s.offsets.data()));

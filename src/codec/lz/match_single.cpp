@@ -9,7 +9,7 @@
 namespace glyd::codec {
 namespace {
 
-constexpr int kHashLog = 15;  // 128 KiB
+constexpr int kHashLog = 14;  // 64 KiB: most look-ups stay near
 constexpr int kStepShift = 6;
 
 class SingleFinder final : public MatchFinder {
@@ -18,10 +18,9 @@ class SingleFinder final : public MatchFinder {
   void find(size_t begin, size_t end, Sequences& sequences) override;
 
  private:
-  size_t hash(uint64_t word) const { return ((word << 24) * 0x9e3779b185ebca87u) >> shift_; }
-
   ByteSpan unit_;
   std::vector<uint32_t> table_;
+  Sequences found_;  // room for all that a block can have
   int shift_ = 64;
 };
 
@@ -42,6 +41,10 @@ void SingleFinder::find(size_t begin, size_t end, Sequences& sequences) {
   const uint8_t* ip = anchor + (begin == 0);
   uint32_t rep = 1;
   uint32_t* const table = table_.data();
+  const int shift = shift_;
+  const auto hash = [=](uint64_t word) { return ((word << 24) * 0x9e3779b185ebca87u) >> shift; };
+  if (found_.size() < (end - begin) / kBytesMinLength + 1) found_.resize((end - begin) / kBytesMinLength + 1);
+  Sequence* out = found_.data();
   const auto position = [&](const uint8_t* p) { return static_cast<uint32_t>(p - base); };
   while (ip <= limit) {
     const uint64_t word = load64(ip);
@@ -63,12 +66,13 @@ void SingleFinder::find(size_t begin, size_t end, Sequences& sequences) {
       ip += (static_cast<size_t>(ip - anchor) >> kStepShift) + 1;
       continue;
     }
-    sequences.push_back({static_cast<uint32_t>(ip - anchor), static_cast<uint32_t>(length), offset});
+    *out++ = {static_cast<uint32_t>(ip - anchor), static_cast<uint32_t>(length), offset};
     ip += length;
     anchor = ip;
     if (ip > limit) break;
     table[hash(load64(ip - 2))] = position(ip - 2);
   }
+  sequences.assign(found_.data(), out);
 }
 
 }  // namespace

@@ -2,23 +2,24 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "codec/entropy/fixed_log2.hpp"
 #include "codec/kernels/basics.hpp"
 
 namespace glyd::codec {
 namespace {
 
 // A sample of 1,024 values tells: noise in the low byte of sign and mantissa, little of it in the exponent.
-constexpr size_t kLeastValues = 2048, kSampleValues = 1024;
-constexpr double kMostExponentBits = 5.0, kLeastNoiseBits = 7.4;  // 1,024 draws from 256 equal symbols show 7.8 bits
+constexpr uint32_t kLeastValues = 2048, kSampleValues = 1024;
+// In 1/256 bit. 1,024 draws from 256 equal symbols show 7.8 bits.
+constexpr uint32_t kMostExponentBits = 5 << kLogFraction, kLeastNoiseBits = 74 * (1 << kLogFraction) / 10;
 
-double entropy(const std::array<uint16_t, 256>& counts) {
-  double bits = 0;
+uint32_t entropy(const std::array<uint16_t, 256>& counts) {
+  uint32_t sum = 0;
   for (const uint16_t c : counts) {
-    if (c != 0) bits -= c * std::log2(c / static_cast<double>(kSampleValues));
+    if (c != 0) sum += c * (fixed_log2(kSampleValues) - fixed_log2(c));
   }
-  return bits / kSampleValues;
+  return sum / kSampleValues;
 }
 
 struct Shape {
@@ -28,7 +29,7 @@ struct Shape {
 
 Shape recognise(ByteSpan raw) {
   Shape best;
-  double best_saving = 0.08;  // of the bytes
+  uint32_t best_saving = 20;  // of 256: of the bytes
   for (const int width : {2, 4}) {
     const auto w = static_cast<size_t>(width);
     const size_t values = raw.size() / w;
@@ -43,9 +44,10 @@ Shape recognise(ByteSpan raw) {
         ++exponents[(v >> (width == 2 ? 7 : 23)) & 255];
         ++noise[width == 2 ? (v << 1 | v >> 15) & 255 : (v >> 15) & 255];
       }
-      const double exponent_bits = entropy(exponents);
+      const uint32_t exponent_bits = entropy(exponents);
       if (exponent_bits > kMostExponentBits || entropy(noise) < kLeastNoiseBits) continue;
-      if (const double saving = (8 - exponent_bits) / (8 * width); saving > best_saving) {
+      if (const uint32_t saving = ((8u << kLogFraction) - exponent_bits) / static_cast<uint32_t>(8 * width);
+          saving > best_saving) {
         best_saving = saving;
         best = {width, phase};
       }

@@ -1,0 +1,87 @@
+#include "codec/lz/prices.hpp"
+
+#include <algorithm>
+
+namespace glyd::codec {
+namespace {
+
+using Table = std::array<uint32_t, 256>;
+
+// Counts are kept times 16, so that a quarter of a rare symbol's is not nothing.
+constexpr uint32_t kUnit = 16;
+
+void price_table(const Table& counts, size_t symbols, Table& prices) {
+  uint64_t total = 0;
+  for (size_t s = 0; s < symbols; ++s) total += counts[s] + 1;
+  const uint32_t whole = fixed_log2(static_cast<uint32_t>(std::min<uint64_t>(total, UINT32_MAX)));
+  const uint32_t most = kMaxCodeBits << kLogFraction;
+  for (size_t s = 0; s < 256; ++s) prices[s] = std::min(whole - std::min(whole, fixed_log2(counts[s] + 1)), most);
+}
+
+void age(Table& counts) {
+  for (uint32_t& c : counts) c /= 4;
+}
+
+}  // namespace
+
+void Prices::price() {
+  price_table(literal_counts_, 256, literals_);
+  price_table(token_counts_, 256, tokens_);
+  price_table(offset_counts_, 32, offsets_);
+  price_table(length_counts_, 64, lengths_);
+  Table run_counts{}, run_prices;
+  for (size_t t = 0; t < 256; ++t) run_counts[t & 3] += token_counts_[t];
+  price_table(run_counts, 4, run_prices);
+  std::copy_n(run_prices.begin(), 4, runs_.begin());
+}
+
+void Prices::reset() {
+  literal_counts_.fill(kUnit);
+  offset_counts_.fill(0);
+  for (size_t s = 0; s < 22; ++s) offset_counts_[s] = 8 * kUnit;
+  length_counts_.fill(0);
+  for (uint32_t s = 0; s < 46; ++s) length_counts_[s] = 4 * kUnit * (46 - s) / 8;
+  for (uint32_t t = 0; t < 256; ++t) {
+    const uint32_t kind = t >> 6, length = (t >> 2) & 15, run = t & 3;
+    const uint32_t by_kind = kind == 0 ? 3 : kind == kTokenNew ? 12 : 1;
+    token_counts_[t] = kUnit * by_kind * (16 - length) / (1 + (run == 1 || run == 2));
+  }
+  price();
+}
+
+void Prices::learn(const uint8_t* raw, size_t raw_bytes, const Sequences& sequences) {
+  age(literal_counts_);
+  age(token_counts_);
+  age(offset_counts_);
+  age(length_counts_);
+  const auto count_escape = [&](uint32_t value) {
+    if (value < 16) {
+      length_counts_[value] += kUnit;
+      return;
+    }
+    const int log = log2_floor(value);
+    length_counts_[static_cast<size_t>(16 + (log - 4) * 2) + ((value >> (log - 1)) & 1)] += kUnit;
+  };
+  uint32_t recent[3] = {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]};
+  const uint8_t* at = raw;
+  const uint8_t* const end = raw + raw_bytes;
+  for (const Sequence& q : sequences) {
+    for (uint32_t k = 0; k < q.literals; ++k) literal_counts_[at[k]] += kUnit;
+    at += q.literals + q.length;
+    uint32_t kind = 0;
+    while (kind < 3 && recent[kind] != q.offset) ++kind;
+    for (uint32_t k = std::min(kind, 2u); k > 0; --k) recent[k] = recent[k - 1];
+    recent[0] = q.offset;
+    if (kind == kTokenNew) offset_counts_[static_cast<size_t>(log2_floor(q.offset + kOffsetBias) - 3)] += kUnit;
+    const uint32_t excess = q.length - (kind == kTokenNew ? kMinNewLength : kMinRepeatLength);
+    const uint32_t run_code = std::min(q.literals, kTokenLiteralEscape),
+                   length_code = std::min(excess, kTokenLengthEscape);
+    token_counts_[kind << 6 | length_code << 2 | run_code] += kUnit;
+    if (run_code == kTokenLiteralEscape) count_escape(q.literals - run_code);
+    if (length_code == kTokenLengthEscape) count_escape(excess - length_code);
+  }
+  for (; at != end; ++at) literal_counts_[*at] += kUnit;
+  price();
+}
+
+}  // namespace glyd::codec

@@ -1,0 +1,110 @@
+#include "codec/lz/split.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "codec/entropy/fixed_log2.hpp"
+#include "codec/format.hpp"
+#include "codec/kernels/basics.hpp"
+
+namespace glyd::codec {
+namespace {
+
+constexpr size_t kSplitBytes = 32 << 10;
+constexpr uint64_t kBlockBits = 60 * 8;  // headers, sizes of lanes
+constexpr uint64_t kSymbolBits = 5;      // of a code's table, for each symbol that occurs
+
+// What a block's codes would be made from; the kind of an offset is only guessed at.
+struct Statistics {
+  std::array<uint32_t, 256> literals{}, tokens{};
+  std::array<uint32_t, 32> offsets{};
+
+  void add(const Statistics& other) {
+    for (size_t s = 0; s < 256; ++s) literals[s] += other.literals[s], tokens[s] += other.tokens[s];
+    for (size_t s = 0; s < 32; ++s) offsets[s] += other.offsets[s];
+  }
+  uint64_t bits() const {
+    return kBlockBits + bits_of(literals.data(), 256) + bits_of(tokens.data(), 256) + bits_of(offsets.data(), 32);
+  }
+
+  static uint64_t bits_of(const uint32_t* counts, size_t symbols) {
+    uint32_t total = 0;
+    for (size_t s = 0; s < symbols; ++s) total += counts[s];
+    if (total == 0) return 0;
+    const uint64_t whole = fixed_log2(total);
+    uint64_t price = 0, used = 0;
+    for (size_t s = 0; s < symbols; ++s) {
+      if (counts[s] == 0) continue;
+      price += counts[s] * (whole - fixed_log2(counts[s]));
+      ++used;
+    }
+    return (price >> kLogFraction) + used * kSymbolBits;
+  }
+};
+
+struct Piece {
+  Part part;
+  Statistics statistics;
+  uint64_t bits;
+};
+
+void count(const uint8_t* at, const Sequence& q, uint32_t last_offset, Statistics& s) {
+  for (uint32_t k = 0; k < q.literals; ++k) ++s.literals[at[k]];
+  const uint32_t kind = q.offset == last_offset ? 0 : kTokenNew;
+  const uint32_t run = std::min(q.literals, kTokenLiteralEscape),
+                 length = std::min(q.length - kMinRepeatLength, kTokenLengthEscape);
+  ++s.tokens[kind << 6 | length << 2 | run];
+  if (kind == kTokenNew) ++s.offsets[static_cast<size_t>(log2_floor(q.offset + kOffsetBias) - 3)];
+}
+
+}  // namespace
+
+std::vector<Part> split_block(ByteSpan raw, const Sequences& sequences) {
+  const std::vector<Part> whole = {{0, sequences.size(), raw.size()}};
+  if (raw.size() < 2 * kSplitBytes) return whole;
+  std::vector<Piece> pieces;
+  Piece piece{};
+  const uint8_t* at = raw.data();
+  uint32_t last_offset = 0;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const Sequence& q = sequences[i];
+    count(at, q, last_offset, piece.statistics);
+    last_offset = q.offset;
+    at += q.literals + q.length;
+    piece.part.bytes += q.literals + q.length;
+    piece.part.last = i + 1;
+    if (piece.part.bytes >= kSplitBytes && raw.data() + raw.size() - at >= static_cast<ptrdiff_t>(kSplitBytes / 2)) {
+      pieces.push_back(piece);
+      piece = {};
+      piece.part.first = piece.part.last = i + 1;
+    }
+  }
+  for (const uint8_t* const end = raw.data() + raw.size(); at != end; ++at, ++piece.part.bytes)
+    ++piece.statistics.literals[*at];
+  pieces.push_back(piece);
+  for (Piece& p : pieces) p.bits = p.statistics.bits();
+  // Joins the pair that saves most, until none saves.
+  while (pieces.size() > 1) {
+    uint64_t most = 0, joined_bits = 0;
+    size_t best = 0;
+    for (size_t i = 0; i + 1 < pieces.size(); ++i) {
+      Statistics both = pieces[i].statistics;
+      both.add(pieces[i + 1].statistics);
+      const uint64_t together = both.bits(), apart = pieces[i].bits + pieces[i + 1].bits;
+      if (together < apart && apart - together > most) most = apart - together, best = i, joined_bits = together;
+    }
+    if (most == 0) break;
+    Piece& a = pieces[best];
+    const Piece& b = pieces[best + 1];
+    a.statistics.add(b.statistics);
+    a.part.last = b.part.last;
+    a.part.bytes += b.part.bytes;
+    a.bits = joined_bits;
+    pieces.erase(pieces.begin() + static_cast<ptrdiff_t>(best) + 1);
+  }
+  std::vector<Part> parts;
+  for (const Piece& p : pieces) parts.push_back(p.part);
+  return parts;
+}
+
+}  // namespace glyd::codec

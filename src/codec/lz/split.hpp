@@ -1,0 +1,19 @@
+// split.hpp - where a row of sequences is better coded as two blocks. Encoder's choice.
+#pragma once
+
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "codec/lz/sequence.hpp"
+
+namespace glyd::codec {
+
+// A block to be: sequences [first, last) and `bytes` of content; the last part also has what follows the last sequence.
+struct Part {
+  size_t first, last, bytes;
+};
+
+// Cuts at sequences near each kSplitBytes of content where that saves more than another block's codes cost.
+std::vector<Part> split_block(ByteSpan raw, const Sequences& sequences);
+
+}  // namespace glyd::codec
