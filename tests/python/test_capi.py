@@ -29,7 +29,7 @@ SCALARS = {
     "glyd_text**": ctypes.POINTER(ctypes.c_void_p),
 }
 SCALARS |= {f"{name}*": ctypes.POINTER(cls) for name, cls in _capi.STRUCTS.items()}
-SCALARS |= {name: cls for name, cls in _capi.STRUCTS.items()}
+SCALARS |= _capi.STRUCTS
 
 
 def header_text():

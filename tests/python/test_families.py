@@ -1,11 +1,10 @@
-"""Families of models, tiny and random: packed from bf16 and from a packed directory, they give the bf16 model's logits."""
+"""Families of models, tiny and random: packed as they load, from memory and from files, they give bf16's logits."""
 
+import glyd
 import pytest
 import torch
 import transformers
 from conftest import same_bits, token_ids
-
-import glyd
 
 SMALL = {"vocab_size": 320, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
 LLAMA = {**SMALL, "num_key_value_heads": 2, "intermediate_size": 176, "max_position_embeddings": 128}
@@ -14,16 +13,24 @@ GPT2 = {"vocab_size": 320, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions
 
 FAMILIES = {
     "llama": ("LlamaConfig", {**LLAMA, "tie_word_embeddings": False}),
-    "llama-tied-bias": ("LlamaConfig", {**LLAMA, "tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True}),
+    "llama-tied-bias": (
+        "LlamaConfig",
+        {**LLAMA, "tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True},
+    ),
     "qwen2": ("Qwen2Config", LLAMA),
     "gemma3": ("Gemma3TextConfig", {**LLAMA, "head_dim": 16}),
     "gpt2": ("GPT2Config", GPT2),
     "opt": ("OPTConfig", {**SMALL, "ffn_dim": 128, "max_position_embeddings": 128, "word_embed_proj_dim": 64}),
     "gpt-neox": ("GPTNeoXConfig", {**SMALL, "intermediate_size": 128, "max_position_embeddings": 128}),
     "mixtral": ("MixtralConfig", {**LLAMA, **EXPERTS}),
-    "gpt-oss": ("GptOssConfig", {**LLAMA, **EXPERTS, "head_dim": 16, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}),
+    "gpt-oss": (
+        "GptOssConfig",
+        {**LLAMA, **EXPERTS, "head_dim": 16, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
+    ),
     "olmoe": ("OlmoeConfig", {**LLAMA, "num_experts": 4, "num_experts_per_tok": 2}),
 }
+if hasattr(transformers, "HrmTextConfig"):  # transformers splits its gate and up, q and k and v, as it loads
+    FAMILIES["hrm"] = ("HrmTextConfig", {**LLAMA, "num_key_value_heads": 4, "head_dim": 16})
 FREE_TOLERANCE = 0.05
 
 
@@ -58,7 +65,9 @@ def test_family(family, tmp_path):
     assert (free - expected).abs().max() <= FREE_TOLERANCE * expected.abs().max()
     left = [name for name, p in again.named_parameters() if p.dim() >= 2 and p.numel() > 64 * 64 and "bias" not in name]
     assert left == []
-    assert sum(again.glyd_report().to_dict()["calls"].values()) >= 3 * again.glyd_report().to_dict()["packed_modules"] - 3
+    assert (
+        sum(again.glyd_report().to_dict()["calls"].values()) >= 3 * again.glyd_report().to_dict()["packed_modules"] - 3
+    )
     assert glyd.verify(tmp_path / "packed")["ok"] is True
     # The same from files packed by the library, under the checkpoint's own names (experts one by one, for example).
     glyd.pack(tmp_path / "bf16", tmp_path / "packed-files")

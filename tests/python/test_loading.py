@@ -5,12 +5,11 @@ import json
 import pickle
 import shutil
 
+import glyd
 import pytest
 import torch
 import transformers
 from conftest import MODELS, load_bf16, pack_once, run_python, same_bits, token_ids
-
-import glyd
 
 NAME = "tiny-qwen3"
 
@@ -64,7 +63,10 @@ sys.meta_path.insert(0, Blocked())
 
 def test_import_without_torch():
     source = str(MODELS[NAME])
-    code = BLOCK + f"import glyd; print(round(glyd.sizes({source!r})['models'][0]['total']['fast_bits'], 1), glyd.__version__)"
+    code = (
+        BLOCK
+        + f"import glyd; print(round(glyd.sizes({source!r})['models'][0]['total']['fast_bits'], 1), glyd.__version__)"
+    )
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     bits, version = done.stdout.split()
@@ -198,7 +200,9 @@ def test_other_dtypes(directory):
 
 
 def test_a_model_without_bf16_weights_is_an_error(tmp_path):
-    config = transformers.LlamaConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=1, num_attention_heads=2, vocab_size=64)
+    config = transformers.LlamaConfig(
+        hidden_size=64, intermediate_size=128, num_hidden_layers=1, num_attention_heads=2, vocab_size=64
+    )
     transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(tmp_path / "fp32")
     with pytest.raises(glyd.UnsupportedError, match=r"no weight.*float32.*dtype=torch.bfloat16"):
         glyd.from_pretrained(tmp_path / "fp32", device="cpu")

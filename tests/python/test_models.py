@@ -1,16 +1,15 @@
-"""The two trained models of the repo: packed, they are the bf16 models. Bits are compared with the torch and transformers
+"""The two trained models of the repo: packed, they are the bf16 models. Bits are those of the torch and transformers
 that run the test (docs/exactness.md names the versions it was last read with)."""
 
 import math
 from pathlib import Path
 
+import glyd
 import pytest
 import torch
 from conftest import MODELS, load_bf16, pack_once, same_bits, token_ids
-from transformers import AutoTokenizer
-
-import glyd
 from glyd.hf.modules import packed_modules
+from transformers import AutoTokenizer
 
 TEXT = Path(__file__).parent / "data" / "perplexity.txt"
 PROMPTS = ("The package", "def main(")

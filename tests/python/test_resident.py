@@ -1,13 +1,12 @@
-"""Memory of a process that generates from packed weights: at most 0.75 of bf16's bytes for the weights, and never a bf16 copy."""
+"""A process that generates from packed weights holds at most 0.75 of bf16's bytes, and never a bf16 copy."""
 
 import json
 
+import glyd
 import pytest
 import torch
 import transformers
 from conftest import run_python
-
-import glyd
 
 WORKING_BYTES = 40 << 20  # activations, a block of rows, the allocator; far below the bf16 weights' 163 MB
 
@@ -18,16 +17,16 @@ def rss(field):
     with open("/proc/self/status") as status:
         return next(1024 * int(line.split()[1]) for line in status if line.startswith(field))
 
-config = transformers.LlamaConfig(vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2)
+shape = {"vocab_size": 64, "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+config = transformers.LlamaConfig(**shape)
 tiny = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
-tiny.generate(torch.tensor([[5, 6, 7]]), max_new_tokens=4, min_new_tokens=4)  # what transformers imports as it goes is there
+tiny.generate(torch.tensor([[5, 6, 7]]), max_new_tokens=4, min_new_tokens=4)  # all that is imported late is there now
 import glyd.hf.loading
 before = rss("VmRSS")
 model = glyd.from_pretrained(sys.argv[1], device="cpu", exact=(sys.argv[2] == "exact"))
 with open("/proc/self/clear_refs", "w") as refs:
     refs.write("5")  # the peak starts again from here: it then covers generate() alone
 model.generate(torch.tensor([[5, 6, 7]]), max_new_tokens=4, min_new_tokens=4)
-tensors = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in [*model.parameters(), *model.buffers()]}
 held = {p.data_ptr(): p.numel() * p.element_size() for p in [*model.parameters(), *model.buffers()]}
 report = model.glyd_report().to_dict()
 print(json.dumps({"growth": rss("VmHWM") - before, "held": sum(held.values()), "calls": report["calls"],

@@ -6,10 +6,9 @@ import sys
 import types
 from pathlib import Path
 
+import glyd
 import pytest
 from conftest import MODELS
-
-import glyd
 
 NAME = "tiny-qwen3-moe"
 
@@ -18,7 +17,9 @@ NAME = "tiny-qwen3-moe"
 def packed(tmp_path_factory):
     target = tmp_path_factory.mktemp("verbs") / "packed"
     steps = []
-    document = glyd.pack(MODELS[NAME], target, progress=lambda done, total, what: steps.append((done, total, what)) and None)
+    document = glyd.pack(
+        MODELS[NAME], target, progress=lambda done, total, what: steps.append((done, total, what)) and None
+    )
     assert document["verified"] is True and 11 < document["bits_per_weight"] < 11.6
     assert steps and all(done <= total for done, total, _ in steps)
     return target

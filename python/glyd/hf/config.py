@@ -11,7 +11,7 @@ SAVED = ("quant_method", "format", "layout", "glyd_version")
 
 
 class GlydConfig(QuantizationConfigMixin):
-    """layout: "auto", "fast" or "small". exact: True, False or "auto". verify: decode and compare every pack as it is made.
+    """layout: "auto", "fast" or "small". exact: True, False or "auto". verify: every pack is decoded and compared.
 
     modules_to_not_convert: names of modules that stay bf16. merge and compile matter on a GPU only.
     """

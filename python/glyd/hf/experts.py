@@ -1,10 +1,10 @@
 """Packed experts: the modules in which transformers keeps the experts of a layer as 3-D stacks of matrices.
 
-A stack that arrives merged is one pack, the buffer `<parameter>_glyd`. Experts stored one by one stay one pack each: the
-module gets children under the checkpoint's own names (`0.gate_proj` ...), each with a buffer `weight_glyd`, and
+A stack that arrives merged is one pack, the buffer `<parameter>_glyd`. Experts stored one by one stay one pack each:
+the module gets children under the checkpoint's own names (`0.gate_proj` ...), each with a buffer `weight_glyd`, and
 `gate_up_proj[e]` is the rows of `e.gate_proj` and then of `e.up_proj`.
 
-Exact: the experts that the router chose are decoded into a smaller stack and the class's own forward runs on it, with the
+Exact: the experts that the router chose are decoded into a smaller stack and the class's own forward runs on it, the
 choices renumbered; so whichever implementation the model is set to (grouped_mm, batched_mm, eager) gives its own bits.
 Free: each chosen expert multiplies from its packed bytes.
 """
@@ -96,7 +96,7 @@ class GlydExperts(Packed):
         return self.glyd_chosen(hidden, choices, weights)
 
     def _glyd_is_routed(self, arguments):
-        """(hidden states, chosen experts [tokens, k], their weights [tokens, k]), as transformers 5 calls its experts."""
+        """(hidden states, chosen experts [tokens, k], their weights [tokens, k]): how transformers 5 calls them."""
         if len(arguments) != 3 or not hasattr(self, "num_experts") or getattr(self, "_is_expert_parallel", False):
             return False
         hidden, choices, weights = arguments
@@ -169,7 +169,7 @@ def hold_stack(module, name, pack):
 
 
 def hold_list(module, name, parts):
-    """`name` becomes packs of single experts. parts[e]: (child name, bytes of its pack or None for bf16 of a shape) each."""
+    """`name` becomes packs of single experts. parts[e]: for each (child, bytes of its pack or None, shape if bf16)."""
     become_experts(module)
     parameter = module._parameters.pop(name)
     for expert_parts in parts:

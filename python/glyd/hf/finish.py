@@ -58,7 +58,7 @@ def finish_loading(model, quantizer):
 
 
 def release_mapped_file(model):
-    """Carried tensors are views of the file that the loader mapped; a copy lets go of its pages, bf16 weights among them."""
+    """Carried tensors are views of the mapped file: a copy lets go of its pages, bf16 weights among them."""
     packs = {id(pack) for _, module in packed_modules(model) for _, pack in module.glyd_packs()}
     for tensor in {id(t): t for t in [*model.parameters(), *model.buffers()]}.values():
         if id(tensor) not in packs and tensor.device.type == "cpu":
@@ -185,8 +185,8 @@ def check_loaded(name, module):
 def why_nothing_is_packed(model):
     dtypes = sorted({str(p.dtype).removeprefix("torch.") for p in model.parameters() if p.dim() >= 2})
     return (
-        f"no weight of this model was packed: its matrices are {', '.join(dtypes) or 'absent'}, and glyd packs bfloat16. "
-        "With dtype=torch.bfloat16 its weights are first rounded to bfloat16, which changes them."
+        f"no weight of this model was packed: its matrices are {', '.join(dtypes) or 'absent'}, and glyd packs "
+        "bfloat16. With dtype=torch.bfloat16 its weights are first rounded to bfloat16, which changes them."
     )
 
 

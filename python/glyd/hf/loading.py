@@ -66,7 +66,8 @@ def packed_by_glyd(config):
     method = found.get("quant_method") if isinstance(found, dict) else getattr(found, "quant_method", None)
     if method != METHOD:
         raise UnsupportedError(
-            f"the checkpoint is quantized already (quant_method {method!r}): glyd packs bf16 weights. Load it with transformers."
+            f"the checkpoint is quantized already (quant_method {method!r}): glyd packs bf16 weights. "
+            "Load it with transformers."
         )
     return True
 
@@ -83,7 +84,7 @@ def verified(name_or_path, hub):
 
 
 def auto_class(config, trust_remote_code):
-    """The class that config.json names, where transformers has it; else its causal LM, image-text-to-text or base model."""
+    """The class that config.json names, if transformers has it; else a causal LM, image-text-to-text or base class."""
     from transformers.models.auto import modeling_auto
 
     named = getattr(transformers, (config.architectures or [""])[0] or " ", None)

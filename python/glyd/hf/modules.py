@@ -1,4 +1,4 @@
-"""Packed modules. A module is packed in place: its class becomes a subclass that holds the pack as the buffer `weight_glyd`.
+"""Packed modules. A module is packed in place: its class becomes a subclass that holds the buffer `weight_glyd`.
 
 Names, biases, hooks and isinstance() stay as they were. `module.weight` decodes the whole matrix each time it is read.
 """
@@ -21,7 +21,7 @@ def placeholder(shape, dtype):
 
 
 class Packed:
-    """What every packed module has. Subclasses come first in the bases of a generated class, or are used as they are."""
+    """What every packed module has."""
 
     glyd_base = None  # the class the module had before it was packed
     glyd_parameters = ("weight",)
@@ -39,8 +39,8 @@ class Packed:
     def __setattr__(self, name, value):
         if name in self.glyd_parameters:
             raise UnsupportedError(
-                f"{type(self).__name__}.{name} is packed and cannot be set or trained. For weights that change, load the "
-                "model in bf16 (glyd.unpack gives its files back)."
+                f"{type(self).__name__}.{name} is packed and cannot be set or trained. For weights that change, load "
+                "the model in bf16 (glyd.unpack gives its files back)."
             )
         super().__setattr__(name, value)
 
@@ -118,7 +118,7 @@ class GlydLinear(PackedMatrix, nn.Linear):
 
 
 class GlydConv1D(PackedMatrix):
-    """transformers' Conv1D (GPT-2): the weight is stored [in, out]. Completed by packed_class with Conv1D as its base."""
+    """transformers' Conv1D (GPT-2), whose weight is stored [in, out]. packed_class adds Conv1D as the second base."""
 
     glyd_transposed = True
 
@@ -175,7 +175,7 @@ _classes = {}
 
 
 def packed_class(kind, base):
-    """The class of a packed `base`. Where `base` overrides forward it comes first, so that its own code runs around ours."""
+    """The class of a packed `base`. A subclass of Linear or Embedding comes first: its own code runs around ours."""
     found = _classes.get((kind, base))
     if found is None:
         if kind.glyd_base is base:
@@ -209,7 +209,7 @@ def place_for(pack_bytes):
 
 
 def become_packed(module, pack, dtype=None):
-    """Turns a Linear, Embedding or Conv1D into its packed class, holding `pack` (None: to be shared from another module)."""
+    """Turns a Linear, Embedding or Conv1D into its packed class with `pack` (None: another module's, to come)."""
     kind = kind_of(module)
     parameter = module._parameters.pop("weight")
     module.__class__ = packed_class(kind, type(module))
@@ -223,7 +223,7 @@ def packed_modules(model):
 
 
 def set_exact(model, exact):
-    """exact=True: torch's own sums, bit for bit those of the bf16 model. exact=False: straight from the packed bytes."""
+    """exact=True: torch's own sums, the bits of the bf16 model. exact=False: straight from the packed bytes."""
     for _, module in packed_modules(model):
         module.glyd_exact = bool(exact)
     return model

@@ -1,4 +1,4 @@
-"""Where each tensor of a checkpoint goes in a model: transformers' own renaming, asked before the weights are loaded."""
+"""Where each tensor of a checkpoint goes in a model: transformers' own renaming, asked before it loads weights."""
 
 import json
 import os
@@ -58,7 +58,7 @@ class Renamer:
         self.state = model.state_dict()
 
     def target(self, key):
-        """(the model's name for checkpoint key `key`, the converter that makes it or None); (None, None) if it has no place."""
+        """(the model's name of checkpoint tensor `key` or None, the converter behind it and its pattern or None)."""
         name, pattern = self._rename(key, self.renamings, self.converters, self.prefix, self.state)
         if name not in self.state:
             if key in self.state:

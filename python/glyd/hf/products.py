@@ -1,9 +1,9 @@
 """Products with a packed matrix on the CPU: free (from the packed bytes) and exact (torch's own sums).
 
 Exact: blocks of rows are decoded into a small buffer and torch's own linear is called on each, with the same tokens as
-the whole product has. That gives the whole product's bits as long as torch's kernel sums a row alike in both. It did for
-every shape tried (docs/exactness.md), but it is checked, not assumed: the first product of a kind is computed both ways
-and compared, and where they differ the whole matrix is decoded for each product.
+the whole product has. That gives the whole product's bits as long as torch's kernel sums a row alike in both. It did
+for every shape tried (docs/exactness.md), but it is checked, not assumed: the first product of a kind is computed both
+ways and compared, and where they differ the whole matrix is decoded for each product.
 """
 
 import threading

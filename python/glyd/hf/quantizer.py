@@ -74,16 +74,22 @@ class PackTensor(ConversionOps):
 
 
 class DecodePacks(ConversionOps):
-    """The first step of a conversion whose sources are packed: transformers converts bf16."""
+    """The first step of a conversion some of whose sources are packed: transformers converts plain values."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
 
     def convert(self, input_dict, **_):
         return {
-            pattern: [
-                tensors.decode(t) if t.dtype == torch.uint8 else t
-                for t in (found if isinstance(found, list) else [found])
-            ]
+            pattern: [self._plain(tensor) for tensor in (found if isinstance(found, list) else [found])]
             for pattern, found in input_dict.items()
         }
+
+    def _plain(self, tensor):
+        if tensor.dtype != torch.uint8:
+            return tensor
+        info = tensors.info_of(tensor)
+        return tensors.decode(tensor, dimensions=3 if info.stack != 1 else 2).to(self.dtype)
 
 
 class GlydQuantizer(HfQuantizer):
@@ -159,7 +165,7 @@ class GlydQuantizer(HfQuantizer):
             self._choose_packable(model)
             present = {Renamer(model).target(name)[0] for name in found} if found else set()
         self._plan_ties(model, present)
-        self.model = model
+        self.model, self.dtype = model, dtype
         return model
 
     def _choose_packable(self, model):
@@ -207,7 +213,7 @@ class GlydQuantizer(HfQuantizer):
         self.decode_later.append((path, name, held_as, dtype))
 
     def _plan_ties(self, model, present):
-        """Tied tensors share one pack. transformers ties parameters by name, so packed ones leave its list while it loads."""
+        """Tied tensors share one pack. transformers ties parameters, so packed ones leave its list while it loads."""
         for target, source in list(model.all_tied_weights_keys.items()):
             names = {"target": target, "source": source}
             if not all(self._is_to_pack(model, name) for name in names.values()):
@@ -246,11 +252,17 @@ class GlydQuantizer(HfQuantizer):
     def update_weight_conversions(self, weight_conversions, model=None):
         if not self.pre_quantized:
             return weight_conversions
+        converted = {tuple(converter.source_patterns) for converter, _ in self.plan.converted}
         for entry in weight_conversions:
-            if isinstance(entry, WeightConverter):  # patterns of some versions would match `weight_glyd` as `weight`
-                entry.compiled_sources = re.compile(f"(?:{entry.compiled_sources.pattern})(?!{SUFFIX})")
-        decoding = [decoding_converter(converter, keys, self.plan) for converter, keys in self.plan.converted]
-        conversions = decoding + list(weight_conversions)
+            if not isinstance(entry, WeightConverter):
+                continue
+            # Patterns of some versions would match `weight_glyd` as `weight`.
+            entry.compiled_sources = re.compile(f"(?:{entry.compiled_sources.pattern})(?!{SUFFIX})")
+            if tuple(entry.source_patterns) in converted:
+                entry.operations = [DecodePacks(self.dtype), *entry.operations]
+        keys = [re.escape(key) for _, keys in self.plan.converted for key in keys if key in self.plan.sizes]
+        plain_names = [WeightRenaming(f"^({'|'.join(keys)}){SUFFIX}$", r"\1")] if keys else []
+        conversions = plain_names + list(weight_conversions)
         return conversions + self._corrections(conversions)
 
     def _corrections(self, conversions):
@@ -272,7 +284,7 @@ class GlydQuantizer(HfQuantizer):
     # While and after the weights are loaded.
 
     def pack_arriving(self, model, name, values):
-        """The pack of a tensor of a bf16 checkpoint, its module packed; None where it is not bf16 or packing would not pay."""
+        """The pack of an arriving tensor, its module packed; None where it is not bf16 or packing would not pay."""
         if self.packable.get(name) is None:
             return None
         dtype = values.dtype
@@ -318,23 +330,6 @@ class PlannedDtypes:
     def of(self, name, parameter):
         match = self._search.search(name) if self._plan else None
         return self._plan[self._group_to_glob[match.lastgroup]] if match else parameter.dtype
-
-
-def decoding_converter(converter, keys, plan):
-    """A copy of transformers' converter that reads packs where all of a source's tensors are packed."""
-    sources = []
-    for source, pattern in zip(converter._original_source_patterns, converter.source_patterns):
-        finder = re.compile(pattern.replace("*.", r".*\."))
-        packed = {key in plan.sizes for key in keys if finder.search(key)}
-        if len(packed) > 1:
-            raise UnsupportedError(
-                f"{keys[0]} and its like: some are packed and some are not, and transformers merges them as it loads. "
-                "Pack the model again, or unpack it with glyd.unpack."
-            )
-        sources.append(source + SUFFIX if packed == {True} else source)
-    out = WeightConverter(sources, converter._original_target_patterns, [DecodePacks(), *converter.operations])
-    out.scope_prefix, out.base_model_prefix = converter.scope_prefix, converter.base_model_prefix
-    return out
 
 
 def no_gpu(device):

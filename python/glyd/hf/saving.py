@@ -1,4 +1,4 @@
-"""glyd.save_pretrained: a packed model in memory as a packed checkpoint. Format: docs/spec/checkpoint.md, source kind "memory"."""
+"""glyd.save_pretrained: a packed model in memory as a packed checkpoint (docs/spec/checkpoint.md, kind "memory")."""
 
 import hashlib
 import json
@@ -60,7 +60,7 @@ def save_pretrained(model, path, *, layout=None, tokenizer=None, overwrite=False
 
     layout     None: each pack as it is; "fast" or "small": packed again where it is another.
     tokenizer  a tokenizer or processor (anything with save_pretrained) to be written beside the model.
-    Load it with glyd.from_pretrained or, after `import glyd`, with transformers. glyd.verify checks it, glyd.unpack gives bf16 files.
+    Load it with glyd.from_pretrained or, after `import glyd`, with transformers. glyd.unpack gives bf16 files.
     """
     if layout not in (None, "fast", "small"):
         raise InvalidArgumentError(f"layout {layout!r}: None, 'fast' or 'small'")
@@ -173,7 +173,7 @@ def shard_names(number, count):
 def header_bytes(entries, sizes, metadata, alignment):
     """The JSON header of a safetensors file with these tensors in this order."""
     header, offset = {"__metadata__": metadata}, 0
-    for (name, dtype, shape), size in zip(entries, sizes):
+    for (name, dtype, shape), size in zip(entries, sizes, strict=True):
         header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + size]}
         offset += size
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()

@@ -33,8 +33,8 @@ def threads():
 def address(tensor):
     if tensor.device.type != "cpu":
         raise UnsupportedError(
-            f"a packed tensor is on device {tensor.device}: products there need libglyd_cuda, which this installation lacks. "
-            "Keep the model on the CPU: glyd.from_pretrained(..., device='cpu')."
+            f"a packed tensor is on device {tensor.device}: products there need libglyd_cuda, which this installation "
+            "lacks. Keep the model on the CPU: glyd.from_pretrained(..., device='cpu')."
         )
     return tensor.data_ptr()
 
