@@ -2,12 +2,11 @@
  *
  *   cc pack_matrix.c $(pkg-config --cflags --libs glyd) -o pack_matrix && ./pack_matrix
  */
+#include <glyd/weights.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <glyd/weights.h>
 
 enum { kRows = 512, kCols = 768 };
 
@@ -54,8 +53,8 @@ static int run(uint16_t* weights, uint16_t* again, void* pack, uint64_t capacity
   status = glyd_linear(pack, bytes, 0, x, 1, kCols, NULL, y, kRows, 0);
   if (status != GLYD_OK) return failed("glyd_linear", status);
 
-  printf("glyd %s (%s): %d x %d weights: %.3f bits each, exact; y[0] = 0x%04x\n", glyd_version(), glyd_cpu_isa(), kRows, kCols,
-         8.0 * (double)bytes / ((double)kRows * kCols), y[0]);
+  printf("glyd %s (%s): %d x %d weights: %.3f bits each, exact; y[0] = 0x%04x\n", glyd_version(), glyd_cpu_isa(), kRows,
+         kCols, 8.0 * (double)bytes / ((double)kRows * kCols), y[0]);
   return 0;
 }
 

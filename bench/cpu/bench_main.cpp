@@ -4,9 +4,9 @@
 #include <fstream>
 #include <map>
 
+#include "base/cpu.hpp"
 #include "cpu_bench.hpp"
 #include "harness/machine.hpp"
-#include "weights/cpu.hpp"
 
 namespace glyd::bench {
 

@@ -1,8 +1,10 @@
-// checkpoint.h - packed checkpoints: pack, verify, unpack, sizes, inspect, fit of a model directory. Format: docs/spec/checkpoint.md.
+// checkpoint.h - packed checkpoints: pack, verify, unpack, sizes, inspect, fit of a model directory. Format:
+// docs/spec/checkpoint.md.
 //
-// A source is a directory with safetensors files, one .safetensors file, or a repo id ("org/name") found in the Hugging Face cache (HF_HUB_CACHE, HF_HOME).
-// Results are JSON documents (UTF-8, one object), given as a glyd_text that the caller frees. They are the CLI's --json output.
-// On an error the document pointer is set to null, except where a function says that it reports what it found.
+// A source is a directory with safetensors files, one .safetensors file, or a repo id ("org/name") found in the Hugging
+// Face cache (HF_HUB_CACHE, HF_HOME). Results are JSON documents (UTF-8, one object), given as a glyd_text that the
+// caller frees. They are the CLI's --json output. On an error the document pointer is set to null, except where a
+// function says that it reports what it found.
 #ifndef GLYD_CHECKPOINT_H
 #define GLYD_CHECKPOINT_H
 
@@ -20,8 +22,8 @@ typedef struct glyd_text glyd_text;
 GLYD_API const char* glyd_text_data(const glyd_text* text) GLYD_NOEXCEPT;  // zero-terminated; "" for null
 GLYD_API void glyd_text_free(glyd_text* text) GLYD_NOEXCEPT;               // null is fine
 
-// Called now and then, always from the calling thread: `done` of `total` bytes, and what is being worked on. A return other than 0 cancels
-// (GLYD_ERROR_CANCELLED; nothing half-written stays).
+// Called now and then, always from the calling thread: `done` of `total` bytes, and what is being worked on. A return
+// other than 0 cancels (GLYD_ERROR_CANCELLED; nothing half-written stays).
 typedef int (*glyd_progress)(void* user, uint64_t done, uint64_t total, const char* what);
 
 typedef struct glyd_pack_options {
@@ -36,22 +38,24 @@ typedef struct glyd_pack_options {
   void* user;
 } glyd_pack_options;
 
-// Packs `source` into the new directory `target`. Document: {"target", "layout", "tensors_packed", "tensors_carried", "bf16_bytes", "packed_bytes",
-// "source_bytes", "target_bytes", "bits_per_weight", "verified", "seconds"}.
+// Packs `source` into the new directory `target`. Document: {"target", "layout", "tensors_packed", "tensors_carried",
+// "bf16_bytes", "packed_bytes", "source_bytes", "target_bytes", "bits_per_weight", "verified", "seconds"}.
 GLYD_API glyd_status glyd_checkpoint_pack(const char* source, const char* target, const glyd_pack_options* options,
                                           glyd_text** document) GLYD_NOEXCEPT;
 
 typedef struct glyd_verify_options {
   size_t struct_size;
   int threads;
-  const char* source;      // null, or a source to compare with, byte for byte
+  const char* source;  // null, or a source to compare with, byte for byte
   const char* revision;
   glyd_progress progress;
   void* user;
 } glyd_verify_options;
 
-// Checks everything (checkpoint.md 5). Document: {"directory", "format", "layout", "tensors", "files", "bytes", "seconds", "ok"}.
-GLYD_API glyd_status glyd_checkpoint_verify(const char* directory, const glyd_verify_options* options, glyd_text** document) GLYD_NOEXCEPT;
+// Checks everything (checkpoint.md 5). Document: {"directory", "format", "layout", "tensors", "files", "bytes",
+// "seconds", "ok"}.
+GLYD_API glyd_status glyd_checkpoint_verify(const char* directory, const glyd_verify_options* options,
+                                            glyd_text** document) GLYD_NOEXCEPT;
 
 typedef struct glyd_unpack_options {
   size_t struct_size;
@@ -63,8 +67,8 @@ typedef struct glyd_unpack_options {
 
 // Restores the source: a directory, or the one file it was. Refuses everything that verify refuses.
 // Document: {"target", "files", "bytes", "seconds"}.
-GLYD_API glyd_status glyd_checkpoint_unpack(const char* directory, const char* target, const glyd_unpack_options* options,
-                                            glyd_text** document) GLYD_NOEXCEPT;
+GLYD_API glyd_status glyd_checkpoint_unpack(const char* directory, const char* target,
+                                            const glyd_unpack_options* options, glyd_text** document) GLYD_NOEXCEPT;
 
 typedef struct glyd_sizes_options {
   size_t struct_size;
@@ -74,7 +78,8 @@ typedef struct glyd_sizes_options {
   void* user;
 } glyd_sizes_options;
 
-// Every matrix in both layouts, each decoded and compared. Document: {"models":[{"name","matrices":[{"name","rows","cols","stack","kind","floor_bits","fast_bits","small_bits"}],
+// Every matrix in both layouts, each decoded and compared. Document:
+// {"models":[{"name","matrices":[{"name","rows","cols","stack","kind","floor_bits","fast_bits","small_bits"}],
 // "kinds":[{"kind","count","bf16_bytes","fast_bytes","small_bytes","floor_bits","fast_bits","small_bits"}],
 // "total":{"floor_bits","fast_bits","small_bits","bf16_bytes","fast_bytes","small_bytes"},"carried":{"count","bytes","dtypes":{dtype:bytes}}}]}.
 // Bits are per weight, all overheads counted; floor_bits is 8 + the entropy of the exponents.
@@ -82,21 +87,25 @@ GLYD_API glyd_status glyd_checkpoint_sizes(const char* const* sources, size_t co
                                            glyd_text** document) GLYD_NOEXCEPT;
 
 // What is in a packed directory, a source, or one file (a pack, a shard, any safetensors file), without decoding.
-GLYD_API glyd_status glyd_checkpoint_inspect(const char* path, const char* revision, glyd_text** document) GLYD_NOEXCEPT;
+GLYD_API glyd_status glyd_checkpoint_inspect(const char* path, const char* revision,
+                                             glyd_text** document) GLYD_NOEXCEPT;
 
 typedef struct glyd_fit_options {
   size_t struct_size;
-  const char* gpu;         // "48GB", "H200", or a number of bytes
-  uint64_t context;        // tokens; 0: 8192
-  uint64_t batch;          // 0: 1
+  const char* gpu;   // "48GB", "H200", or a number of bytes
+  uint64_t context;  // tokens; 0: 8192
+  uint64_t batch;    // 0: 1
   const char* revision;
 } glyd_fit_options;
 
-// Will it fit: weights + KV cache + 1.5 GiB, bf16 against each layout. `source` may also be a packed directory. Document: {"model","gpu_bytes","context","batch",
+// Will it fit: weights + KV cache + 1.5 GiB, bf16 against each layout. `source` may also be a packed directory.
+// Document: {"model","gpu_bytes","context","batch",
 // "kv_cache_bytes","runtime_bytes","rows":[{"layout","weights_bytes","total_bytes","fits","measured"}]}.
-GLYD_API glyd_status glyd_checkpoint_fit(const char* source, const glyd_fit_options* options, glyd_text** document) GLYD_NOEXCEPT;
+GLYD_API glyd_status glyd_checkpoint_fit(const char* source, const glyd_fit_options* options,
+                                         glyd_text** document) GLYD_NOEXCEPT;
 
-// CPU, libraries, GPU and driver found, exactness verdicts, and the command that brings what is missing. Document: {"version","cpu":{...},"libraries":[...],"gpu":{...},"verdicts":[...],"advice":[...]}.
+// CPU, libraries, GPU and driver found, exactness verdicts, and the command that brings what is missing. Document:
+// {"version","cpu":{...},"libraries":[...],"gpu":{...},"verdicts":[...],"advice":[...]}.
 GLYD_API glyd_status glyd_doctor(glyd_text** document) GLYD_NOEXCEPT;
 
 #ifdef __cplusplus

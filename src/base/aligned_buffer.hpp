@@ -1,6 +1,8 @@
 // aligned_buffer.hpp - uninitialised bytes at a multiple of 128.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -27,10 +29,16 @@ class AlignedBuffer {
   struct Free {
     void operator()(uint8_t* p) const { std::free(p); }
   };
+  static constexpr size_t kHugePage = size_t{2} << 20, kHugeFrom = 2 * kHugePage;
   static uint8_t* allocate(size_t size) {
-    if (size > SIZE_MAX - 128) throw std::bad_alloc();
-    void* p = std::aligned_alloc(128, round_up<size_t>(size == 0 ? 1 : size, 128));
+    if (size > SIZE_MAX - kHugePage) throw std::bad_alloc();
+    // Large buffers lie in huge pages where the system has them: a fresh page costs as much as filling it.
+    const size_t alignment = size >= kHugeFrom ? kHugePage : 128;
+    void* p = std::aligned_alloc(alignment, round_up<size_t>(size == 0 ? 1 : size, alignment));
     if (p == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+    if (size >= kHugeFrom) ::madvise(p, size, MADV_HUGEPAGE);
+#endif
     return static_cast<uint8_t*>(p);
   }
 

@@ -10,7 +10,8 @@
 
 namespace glyd {
 
-static_assert(std::endian::native == std::endian::little, "glyd's formats are little-endian and so are the machines it supports");
+static_assert(std::endian::native == std::endian::little,
+              "glyd's formats are little-endian and so are the machines it supports");
 
 using ByteSpan = std::span<const uint8_t>;
 using MutableByteSpan = std::span<uint8_t>;
@@ -29,14 +30,22 @@ inline void store_le(void* p, T value) {
 
 // false on overflow; `out` is then unspecified.
 template <std::unsigned_integral T>
-[[nodiscard]] inline bool checked_mul(T a, T b, T& out) { return !__builtin_mul_overflow(a, b, &out); }
+[[nodiscard]] inline bool checked_mul(T a, T b, T& out) {
+  return !__builtin_mul_overflow(a, b, &out);
+}
 template <std::unsigned_integral T>
-[[nodiscard]] inline bool checked_add(T a, T b, T& out) { return !__builtin_add_overflow(a, b, &out); }
+[[nodiscard]] inline bool checked_add(T a, T b, T& out) {
+  return !__builtin_add_overflow(a, b, &out);
+}
 
 template <std::unsigned_integral T>
-constexpr T ceil_div(T a, T b) { return a / b + (a % b != 0 ? 1 : 0); }
+constexpr T ceil_div(T a, T b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
 template <std::unsigned_integral T>
-constexpr T round_up(T a, T multiple) { return ceil_div(a, multiple) * multiple; }
+constexpr T round_up(T a, T multiple) {
+  return ceil_div(a, multiple) * multiple;
+}
 
 // True if all bytes are zero.
 bool all_zero(ByteSpan bytes);

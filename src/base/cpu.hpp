@@ -5,7 +5,8 @@ namespace glyd {
 
 enum class Isa { kScalar = 0, kAvx2 = 1, kAvx512 = 2 };
 
-// The best one that the CPU and this build have: AVX2 means avx2 + fma + bmi2; AVX-512 means f, bw, vl, dq, vbmi and bf16 besides. GLYD_CPU=scalar|avx2|avx512 in the environment (read once) lowers it.
+// The best one that the CPU and this build have: AVX2 means avx2 + fma + bmi2; AVX-512 means f, bw, vl, dq, vbmi and
+// bf16 besides. GLYD_CPU=scalar|avx2|avx512 in the environment (read once) lowers it.
 Isa cpu_isa();
 // What the CPU itself has, whatever GLYD_CPU says.
 Isa cpu_isa_detected();

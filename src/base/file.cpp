@@ -17,7 +17,9 @@ constexpr size_t kMostBytesACall = size_t{1} << 30;  // Linux moves at most 2 Gi
 
 Error errno_error(std::string_view what, const std::filesystem::path& path) {
   const int code = errno;
-  const Status status = code == ENOENT || code == ENOTDIR ? GLYD_ERROR_NOT_FOUND : code == EEXIST ? GLYD_ERROR_EXISTS : GLYD_ERROR_IO;
+  const Status status = code == ENOENT || code == ENOTDIR ? GLYD_ERROR_NOT_FOUND
+                        : code == EEXIST                  ? GLYD_ERROR_EXISTS
+                                                          : GLYD_ERROR_IO;
   return make_error(status, "cannot {} {}: {}", what, path.string(), std::strerror(code));
 }
 
@@ -63,7 +65,9 @@ Result<void> File::read_at(uint64_t offset, MutableByteSpan bytes) const {
     const ssize_t got = ::pread(descriptor_, bytes.data() + done, want, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error("read", path_);
-    if (got == 0) return corrupt("{}: truncated: wanted {} bytes at offset {}, the file ends at {}", path_, bytes.size(), offset, offset + done);
+    if (got == 0)
+      return corrupt("{}: truncated: wanted {} bytes at offset {}, the file ends at {}", path_, bytes.size(), offset,
+                     offset + done);
     done += static_cast<size_t>(got);
   }
   return Ok{};
@@ -107,7 +111,8 @@ Result<void> File::close() {
 
 Result<std::string> read_text_file(const std::filesystem::path& path, uint64_t limit) {
   GLYD_TRY(File file, File::open_read(path));
-  if (file.size() > limit) return corrupt("{}: {} bytes, more than the {} allowed here", path.string(), file.size(), limit);
+  if (file.size() > limit)
+    return corrupt("{}: {} bytes, more than the {} allowed here", path.string(), file.size(), limit);
   std::string text(file.size(), '\0');
   GLYD_CHECK(file.read_at(0, MutableByteSpan(reinterpret_cast<uint8_t*>(text.data()), text.size())));
   return text;

@@ -33,8 +33,8 @@ class File {
   Result<void> sync();
   Result<void> close();  // reports what a close can report; safe to call twice
 
-  uint64_t size() const { return size_; }          // when opened for reading
-  uint64_t written() const { return written_; }    // since create
+  uint64_t size() const { return size_; }        // when opened for reading
+  uint64_t written() const { return written_; }  // since create
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
 

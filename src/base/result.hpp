@@ -1,4 +1,5 @@
-// result.hpp - Result<T>: a value or an Error with the place and the remedy. Thrown exceptions are bugs or bad_alloc; capi/ catches them.
+// result.hpp - Result<T>: a value or an Error with the place and the remedy. Thrown exceptions are bugs or bad_alloc;
+// capi/ catches them.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,10 +25,10 @@ template <typename... Args>
 Error make_error(Status status, fmt::format_string<Args...> format, Args&&... args) {
   return Error{status, fmt::format(format, std::forward<Args>(args)...)};
 }
-#define GLYD_ERROR_KIND(name, code)                                            \
-  template <typename... Args>                                                  \
-  Error name(fmt::format_string<Args...> format, Args&&... args) {             \
-    return Error{code, fmt::format(format, std::forward<Args>(args)...)};      \
+#define GLYD_ERROR_KIND(name, code)                                       \
+  template <typename... Args>                                             \
+  Error name(fmt::format_string<Args...> format, Args&&... args) {        \
+    return Error{code, fmt::format(format, std::forward<Args>(args)...)}; \
   }
 GLYD_ERROR_KIND(invalid_argument, GLYD_ERROR_INVALID_ARGUMENT)
 GLYD_ERROR_KIND(corrupt, GLYD_ERROR_CORRUPT)
@@ -47,8 +48,8 @@ struct Ok {};
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}        // NOLINT: implicit by design
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}    // NOLINT
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   explicit operator bool() const { return state_.index() == 0; }
   T& value() & { return std::get<0>(state_); }
@@ -72,8 +73,8 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Ok) {}                                           // NOLINT
-  Result(Error error) : error_(std::move(error)) {}       // NOLINT
+  Result(Ok) {}                                      // NOLINT
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT
 
   explicit operator bool() const { return !error_.has_value(); }
   Error& error() & { return *error_; }
@@ -93,12 +94,12 @@ class [[nodiscard]] Result<void> {
 #define GLYD_CONCAT_INNER(a, b) a##b
 #define GLYD_CONCAT(a, b) GLYD_CONCAT_INNER(a, b)
 // GLYD_TRY(auto x, f()): x is f()'s value, or the function returns f()'s error.
-#define GLYD_TRY(declaration, expression)                                                         \
-  auto GLYD_CONCAT(glyd_try_, __LINE__) = (expression);                                           \
+#define GLYD_TRY(declaration, expression)                                                            \
+  auto GLYD_CONCAT(glyd_try_, __LINE__) = (expression);                                              \
   if (!GLYD_CONCAT(glyd_try_, __LINE__)) return std::move(GLYD_CONCAT(glyd_try_, __LINE__)).error(); \
   declaration = std::move(GLYD_CONCAT(glyd_try_, __LINE__)).value()
 // GLYD_CHECK(f()): for Result<void>.
-#define GLYD_CHECK(expression)                                                                    \
-  do {                                                                                            \
-    if (auto glyd_check_ = (expression); !glyd_check_) return std::move(glyd_check_).error();     \
+#define GLYD_CHECK(expression)                                                                \
+  do {                                                                                        \
+    if (auto glyd_check_ = (expression); !glyd_check_) return std::move(glyd_check_).error(); \
   } while (false)

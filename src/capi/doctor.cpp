@@ -9,11 +9,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/cpu.hpp"
 #include "base/parallel.hpp"
 #include "capi/guard.hpp"
 #include "capi/text.hpp"
 #include "glyd/checkpoint.h"
-#include "weights/cpu.hpp"
 
 namespace glyd::capi {
 namespace {

@@ -26,13 +26,15 @@ Status guarded(Body&& body) noexcept {
   }
 }
 
-// A caller's options struct of any age as today's: members that the caller's does not have are zero. Null gives all defaults.
+// A caller's options struct of any age as today's: members that the caller's does not have are zero. Null gives all
+// defaults.
 template <typename Options>
 Result<Options> read_options(const Options* given) {
   Options options{};
   if (given != nullptr) {
     if (given->struct_size == 0) return invalid_argument("options: struct_size is 0; set it to sizeof the struct");
-    __builtin_memcpy(static_cast<void*>(&options), given, given->struct_size < sizeof(Options) ? given->struct_size : sizeof(Options));
+    __builtin_memcpy(static_cast<void*>(&options), given,
+                     given->struct_size < sizeof(Options) ? given->struct_size : sizeof(Options));
   }
   options.struct_size = sizeof(Options);
   return options;

@@ -1,4 +1,5 @@
-// host_device.hpp - GLYD_HD marks a function that host compilers and nvcc both build, so that device logic runs on the CPU under sanitizers.
+// host_device.hpp - GLYD_HD marks a function that host compilers and nvcc both build, so that device logic runs on the
+// CPU under sanitizers.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -23,8 +23,8 @@ struct PackHeader {
   Grid grid;
   uint64_t pack_bytes = 0;
   std::array<uint64_t, kPackArrays> array_bytes{};
-  uint32_t base = 0, slot_bytes = 0;     // fast
-  uint32_t min_bits = 0, symbols = 0;    // small
+  uint32_t base = 0, slot_bytes = 0;   // fast
+  uint32_t min_bits = 0, symbols = 0;  // small
 
   uint64_t values() const { return grid.stack * grid.rows * grid.cols; }
   uint64_t bf16_bytes() const { return 2 * values(); }
@@ -38,9 +38,15 @@ struct PackHeader {
 };
 
 // Array numbers (spec 3-5).
-namespace raw { inline constexpr uint32_t kData = 0; }
-namespace fast { inline constexpr uint32_t kPlanes = 0, kPatches = 1, kOverflow = 2; }
-namespace small { inline constexpr uint32_t kPlanes = 0, kCodes = 1, kOffsets = 2, kTable = 3; }
+namespace raw {
+inline constexpr uint32_t kData = 0;
+}
+namespace fast {
+inline constexpr uint32_t kPlanes = 0, kPatches = 1, kOverflow = 2;
+}
+namespace small {
+inline constexpr uint32_t kPlanes = 0, kCodes = 1, kOffsets = 2, kTable = 3;
+}
 
 // Shape limits of spec 1; an error names the number that is too large.
 Result<void> check_shape(const Grid& grid);
@@ -51,8 +57,9 @@ void finish_sizes(PackHeader& header);
 // The header's 128 bytes, checksum included.
 void write_pack_header(const PackHeader& header, uint8_t* out);
 
-// Reads and checks the header of a pack of `pack_bytes` bytes (the first 128 must be readable): magic, version, checksum, limits, and that every array's size is what the
-// shape and parameters say (those of fast's overflow and small's codes: that they are multiples of 4). Nothing is read behind the header.
+// Reads and checks the header of a pack of `pack_bytes` bytes (the first 128 must be readable): magic, version,
+// checksum, limits, and that every array's size is what the shape and parameters say (those of fast's overflow and
+// small's codes: that they are multiples of 4). Nothing is read behind the header.
 Result<PackHeader> read_pack_header(ByteSpan header, uint64_t pack_bytes);
 // The same for a whole pack in memory; also checks that the padding behind each array is zero.
 Result<PackHeader> open_pack(ByteSpan pack);

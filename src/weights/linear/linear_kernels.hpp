@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu.hpp"
 #include "format/geometry.hpp"
-#include "weights/cpu.hpp"
 #include "weights/registry.hpp"
 
 namespace glyd {

@@ -12,7 +12,10 @@ namespace {
 ByteSpan bytes_of(std::string_view text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
 
 TEST(Crc32c, CheckValueOfTheStandard) { EXPECT_EQ(crc32c(bytes_of("123456789")), 0xe3069283u); }
-TEST(Crc32c, Rfc3720ThirtyTwoZeros) { EXPECT_EQ(crc32c(bytes_of(std::string_view("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32))), 0x8a9136aau); }
+TEST(Crc32c, Rfc3720ThirtyTwoZeros) {
+  EXPECT_EQ(crc32c(bytes_of(std::string_view("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32))),
+            0x8a9136aau);
+}
 TEST(Crc32c, ContinuesWhereItStopped) { EXPECT_EQ(crc32c(bytes_of("56789"), crc32c(bytes_of("1234"))), 0xe3069283u); }
 
 TEST(Sha256, Fips180Abc) {

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 
 class FileTest : public ::testing::Test {
  protected:
-  std::filesystem::path directory_ = std::filesystem::path(::testing::TempDir()) / ("glyd_file_test_" + std::to_string(::getpid()));
+  std::filesystem::path directory_ =
+      std::filesystem::path(::testing::TempDir()) / ("glyd_file_test_" + std::to_string(::getpid()));
   void SetUp() override { std::filesystem::create_directories(directory_); }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 };

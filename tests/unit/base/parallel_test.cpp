@@ -26,12 +26,18 @@ TEST(ParallelFor, CoversEveryIndexOnce) {
 
 TEST(ParallelFor, NestedCallsFinish) {
   std::atomic<int> total{0};
-  parallel_for(8, 1, 4, [&](uint64_t, uint64_t) { parallel_for(10, 1, 4, [&](uint64_t begin, uint64_t end) { total += static_cast<int>(end - begin); }); });
+  parallel_for(8, 1, 4, [&](uint64_t, uint64_t) {
+    parallel_for(10, 1, 4, [&](uint64_t begin, uint64_t end) { total += static_cast<int>(end - begin); });
+  });
   EXPECT_EQ(total.load(), 80);
 }
 
 TEST(ParallelFor, RethrowsAndStaysUsable) {
-  EXPECT_THROW(parallel_for(100, 1, 4, [](uint64_t begin, uint64_t) { if (begin == 37) throw std::runtime_error("37"); }), std::runtime_error);
+  EXPECT_THROW(parallel_for(100, 1, 4,
+                            [](uint64_t begin, uint64_t) {
+                              if (begin == 37) throw std::runtime_error("37");
+                            }),
+               std::runtime_error);
   std::atomic<int> ran{0};
   parallel_for(10, 1, 4, [&](uint64_t, uint64_t) { ++ran; });
   EXPECT_EQ(ran.load(), 10);

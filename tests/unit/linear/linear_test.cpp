@@ -6,8 +6,8 @@
 #include <cfloat>
 #include <cmath>
 
+#include "base/cpu.hpp"
 #include "unit/weights/matrices.hpp"
-#include "weights/cpu.hpp"
 #include "weights/weights.hpp"
 
 namespace glyd::test {
