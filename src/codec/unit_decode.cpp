@@ -1,4 +1,4 @@
-#include "codec/lz/bytes.hpp"
+#include "codec/lz/byte_block.hpp"
 #include "codec/lz/coded.hpp"
 #include "codec/planes/floats.hpp"
 #include "codec/unit.hpp"

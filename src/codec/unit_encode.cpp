@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "codec/entropy/fixed_log2.hpp"
-#include "codec/lz/bytes.hpp"
+#include "codec/lz/byte_block.hpp"
 #include "codec/lz/coded.hpp"
 #include "codec/lz/match_finder.hpp"
 #include "codec/lz/split.hpp"

@@ -1,4 +1,4 @@
-#include "codec/lz/bytes.hpp"
+#include "codec/lz/byte_block.hpp"
 
 #include <algorithm>
 

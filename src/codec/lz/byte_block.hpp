@@ -1,4 +1,4 @@
-// bytes.hpp - byte-aligned blocks without entropy coding: level default. Spec: docs/spec/codec.md 7.
+// byte_block.hpp - byte-aligned blocks without entropy coding: level default. Spec: docs/spec/codec.md 7.
 #pragma once
 
 #include <vector>
