@@ -1,6 +1,8 @@
-// weights.hpp - what the rest of the library needs of packed tensors, whatever their layout. Public twin: include/glyd/weights.h. Spec: docs/spec/weights.md.
+// weights.hpp - what the rest of the library needs of packed tensors, whatever their layout. Public twin:
+// include/glyd/weights.h. Spec: docs/spec/weights.md.
 //
-// Everything here is safe for any bytes given as a pack. Results never depend on `threads` (0: one per CPU) or on the instruction set, except the rounding of `linear`.
+// Everything here is safe for any bytes given as a pack. Results never depend on `threads` (0: one per CPU) or on the
+// instruction set, except the rounding of `linear`.
 #pragma once
 
 #include <array>
@@ -14,8 +16,10 @@
 
 namespace glyd {
 
-// Packs grid.stack * grid.rows * grid.cols values (stored [cols, rows] a matrix if `transposed`). Falls back to the other layouts and at last to raw where `wanted` does not pay: the result's header says.
-Result<AlignedBuffer> pack_tensor(std::span<const uint16_t> bf16, const Grid& grid, bool transposed, Layout wanted, int threads);
+// Packs grid.stack * grid.rows * grid.cols values (stored [cols, rows] a matrix if `transposed`). Falls back to the
+// other layouts and at last to raw where `wanted` does not pay: the result's header says.
+Result<AlignedBuffer> pack_tensor(std::span<const uint16_t> bf16, const Grid& grid, bool transposed, Layout wanted,
+                                  int threads);
 
 // Every rule of the spec (weights.md), the whole pack.
 Result<void> validate_pack(ByteSpan pack, int threads);
