@@ -2,6 +2,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "base/bytes.hpp"
 #include "base/parallel.hpp"
 #include "format/bf16.hpp"
 #include "weights/weights.hpp"
@@ -11,16 +12,20 @@ namespace {
 
 constexpr uint64_t kCountGrain = uint64_t{1} << 18;
 
-// Four tables: neighbours with one exponent do not wait for each other's store.
+// Eight tables: neighbours with one exponent do not wait for each other's store.
 void count(std::span<const uint16_t> values, std::array<uint64_t, 256>& counts) {
-  std::array<std::array<uint32_t, 256>, 4> tables{};
+  constexpr size_t kTables = 8;
+  std::array<std::array<uint32_t, 256>, kTables> tables{};
   size_t i = 0;
-  for (; i + 4 <= values.size(); i += 4) {
-    for (size_t t = 0; t < 4; ++t) ++tables[t][bf16_exponent(values[i + t])];
+  for (; i + kTables <= values.size(); i += kTables) {
+    for (size_t half = 0; half < 2; ++half) {
+      const auto four = load_le<uint64_t>(values.data() + i + 4 * half);
+      for (size_t t = 0; t < 4; ++t) ++tables[4 * half + t][four >> (16 * t + 7) & 0xff];
+    }
   }
   for (; i < values.size(); ++i) ++tables[0][bf16_exponent(values[i])];
-  for (size_t e = 0; e < 256; ++e) {
-    counts[e] += uint64_t{tables[0][e]} + tables[1][e] + tables[2][e] + tables[3][e];
+  for (const auto& table : tables) {
+    for (size_t e = 0; e < 256; ++e) counts[e] += table[e];
   }
 }
 

@@ -22,6 +22,7 @@ struct RecordLengths {
   uint16_t region_bits[2 * kRegions];
   uint16_t patches;
 };
+constexpr uint8_t kNoSymbol = 16;          // an exponent outside the alphabet
 constexpr uint64_t kMostPlace = 0xffffff;  // words from a strip's start to its last record
 
 class Encoder {
@@ -48,7 +49,9 @@ class Encoder {
   bool size_records(uint32_t min_bits);
   bool number(uint64_t strip, uint64_t record, uint32_t min_bits, uint16_t* tile, RecordPairs& out) const;
   void encode_strip(uint64_t strip, const PackHeader& header, uint8_t* pack);
-  void add_used(const uint8_t (&used)[kPairs]);
+  // Notes the pairs that a record writes, until all with a code have been seen.
+  void note_used(const RecordPairs& pairs);
+  void forget_used();
   // Takes the pairs that were never written out of `counts`; false if there are none.
   bool drop_unused(PairCounts& counts) const;
 
@@ -62,13 +65,14 @@ class Encoder {
   std::vector<uint64_t> strip_places_;  // words
   std::mutex mutex_;
   uint8_t used_[kPairs] = {};
+  std::atomic<bool> all_used_{false};
   uint8_t count_index_[256] = {};  // an exponent's place in the alphabet that pairs were counted by
 };
 
 // Whole pairs and, with the commonest exponent as their second, the half pairs of an odd last column; not padding.
 PairCounts Encoder::count_pairs(const Alphabet& alphabet) const {
   uint8_t symbols[256];
-  std::fill(std::begin(symbols), std::end(symbols), uint8_t{kNoSymbol});
+  std::fill(std::begin(symbols), std::end(symbols), kNoSymbol);
   for (uint32_t s = 0; s < alphabet.symbols; ++s) symbols[alphabet.exponents[s]] = static_cast<uint8_t>(s);
   PairCounts total;
   std::mutex mutex;
@@ -111,11 +115,26 @@ void Encoder::use_code(const PairCode& code) {
   make_encode_tables(code, canonical, tables_);
   fill_.even = bf16_join(0, code.alphabet[canonical.zero_pair / 16], 0);
   fill_.odd = bf16_join(0, code.alphabet[canonical.zero_pair % 16], 0);
-  std::fill(std::begin(used_), std::end(used_), uint8_t{0});
+  forget_used();
 }
 
-void Encoder::add_used(const uint8_t (&used)[kPairs]) {
-  for (uint32_t pair = 0; pair < kPairs; ++pair) used_[pair] |= used[pair];
+void Encoder::note_used(const RecordPairs& pairs) {
+  if (all_used_.load(std::memory_order_relaxed)) return;
+  uint8_t used[kPairs + 1] = {};
+  mark_pairs(pairs, used);
+  used[tables_.zero_pair] |= used[kNoPair];
+  const std::lock_guard lock(mutex_);
+  bool all = true;
+  for (uint32_t pair = 0; pair < kPairs; ++pair) {
+    used_[pair] |= used[pair];
+    all &= code_.lengths[pair] == 0 || used_[pair] != 0;
+  }
+  if (all) all_used_.store(true, std::memory_order_relaxed);
+}
+
+void Encoder::forget_used() {
+  std::fill(std::begin(used_), std::end(used_), uint8_t{0});
+  all_used_.store(false);
 }
 
 bool Encoder::drop_unused(PairCounts& counts) const {
@@ -139,12 +158,11 @@ RegionHistogram Encoder::measure_records() {
     alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     RecordPairs pairs;
     RegionHistogram found{};
-    uint8_t used[kPairs] = {};
     for (uint64_t strip = begin; strip < end; ++strip) {
       for (uint64_t record = 0; record < records(); ++record) {
         load(strip, record, fill_, tile);
         number_record(tile, steps_of_record(steps(), record), tables_, pairs);
-        mark_pairs(pairs, tables_, used);
+        note_used(pairs);
         RecordLengths& lengths = lengths_[strip * records() + record];
         lengths.patches = static_cast<uint16_t>(pairs.patches);
         for (uint32_t stream = 0; stream < pairs.streams; ++stream) {
@@ -158,7 +176,6 @@ RegionHistogram Encoder::measure_records() {
     }
     const std::lock_guard lock(mutex_);
     for (uint32_t i = 0; i < found.size(); ++i) histogram[i] += found[i];
-    add_used(used);
   });
   return histogram;
 }
@@ -220,12 +237,11 @@ void Encoder::encode_strip(uint64_t strip, const PackHeader& header, uint8_t* pa
   alignas(64) uint8_t bytes[2 * kRegions * 120 + 2 * kRegions + 4 * kMostPatches + 64];
   static_assert((kMostMinBits + 255 + 7) / 8 <= 120);
   RecordPairs pairs;
-  uint8_t used[kPairs] = {};
   uint8_t* planes = pack + header.array_offset(kPlanes) + strip * steps() * kStepPlaneBytes;
   uint8_t* codes = pack + header.array_offset(kCodes) + 4 * strip_places_[strip];
   for (uint64_t record = 0; record < records(); ++record) {
     number(strip, record, header.min_bits, tile, pairs);
-    mark_pairs(pairs, tables_, used);
+    note_used(pairs);
     for (uint32_t stream = 0; stream < pairs.streams; ++stream) {
       const uint32_t stream_length = stream_steps(pairs.steps, stream);
       kernels().split(tile + stream * kStreamSteps * kStepCols, stream_length, planes);
@@ -237,8 +253,6 @@ void Encoder::encode_strip(uint64_t strip, const PackHeader& header, uint8_t* pa
     std::memcpy(codes, bytes, size);
     codes += size;
   }
-  const std::lock_guard lock(mutex_);
-  add_used(used);
 }
 
 std::optional<AlignedBuffer> Encoder::run() {
@@ -259,7 +273,7 @@ std::optional<AlignedBuffer> Encoder::run() {
     header.fusible = bf16_exponent(fill_.even) != 255 && bf16_exponent(fill_.odd) != 255;
     AlignedBuffer pack(header.pack_bytes);
     clear_array_padding(header, pack.data());
-    std::fill(std::begin(used_), std::end(used_), uint8_t{0});
+    forget_used();
     over_strips([&](uint64_t begin, uint64_t end) {
       for (uint64_t strip = begin; strip < end; ++strip) encode_strip(strip, header, pack.data());
     });

@@ -24,18 +24,18 @@ struct StreamEntries {
   uint32_t used[kLanes];  // bits that each lane's codes take
 };
 
-// Pair numbers of a stream, [step][lane][pair]; kNoPair where an exponent is not in the alphabet or the pair has no
-// code.
+// The pairs of a stream, [step][lane][pair]: bits 0-8 the pair's number (kNoPair: it is patched), bits 12-15 its code's
+// length.
 struct StreamPairs {
   alignas(64) uint16_t pairs[kStreamSteps][kLanes][4];
 };
+inline constexpr uint32_t kPairNumberMask = 0x1ff, kPairLengthShift = 12;
 
-// 32 a + b for the symbols a, b (kNoSymbol: none) to the pair's number.
-inline constexpr uint32_t kNoSymbol = 16;
-struct PairNumbers {
-  uint8_t symbols[256];  // of each exponent
-  uint16_t pairs[32 * 32];
-};
+// What StreamPairs hold of a pair with these exponents: index second << 8 | first.
+inline constexpr uint32_t kExponentPairs = 256 * 256;
+using PairNumbers = uint16_t[kExponentPairs];
+// The index of two bf16 values, the first in the low half.
+inline uint32_t exponent_pair(uint32_t values) { return (values >> 7 & 0xff) | (values >> 15 & 0xff00); }
 
 struct Kernels {
   // False where bits begin no code or a lane's step takes more than 32 bits; the entries are then still written.

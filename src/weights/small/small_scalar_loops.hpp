@@ -62,9 +62,7 @@ inline void number_pairs(const uint16_t* tile, uint32_t steps, const PairNumbers
   for (uint32_t step = 0; step < steps; ++step) {
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
       for (uint32_t pair = 0; pair < 4; ++pair) {
-        const uint32_t values = pair_at(tile, step, lane, pair);
-        const uint32_t first = numbers.symbols[values >> 7 & 0xff], second = numbers.symbols[values >> 23 & 0xff];
-        out.pairs[step][lane][pair] = numbers.pairs[first * 32 + second];
+        out.pairs[step][lane][pair] = numbers[exponent_pair(pair_at(tile, step, lane, pair))];
       }
     }
   }

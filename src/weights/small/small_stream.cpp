@@ -1,5 +1,8 @@
 #include "weights/small/small_stream.hpp"
 
+#include <algorithm>
+#include <bit>
+
 #include "base/bytes.hpp"
 #include "format/bf16.hpp"
 #include "weights/registry.hpp"
@@ -15,6 +18,9 @@ uint32_t region_length(const RecordPairs& record, uint32_t min_bits, uint32_t st
   return bits < least ? least : bits;
 }
 
+uint32_t pair_number(uint16_t pair) { return pair & kPairNumberMask; }
+uint32_t pair_length(uint16_t pair) { return static_cast<uint32_t>(pair) >> kPairLengthShift; }
+
 // ORs `count` <= 32 bits at bit `place` of a zeroed string that has 8 bytes to spare.
 void put_bits(uint8_t* string, uint32_t place, uint64_t bits) {
   uint8_t* p = string + place / 8;
@@ -26,12 +32,12 @@ uint32_t shorten_step(uint16_t* pairs, uint32_t bits, const EncodeTables& tables
   while (bits > kMostStepBits) {
     uint32_t longest = 0;
     for (uint32_t pair = 1; pair < 4; ++pair) {
-      if (tables.lengths[pairs[pair]] > tables.lengths[pairs[longest]]) longest = pair;
+      if (pair_length(pairs[pair]) > pair_length(pairs[longest])) longest = pair;
     }
     // Four of the shortest codes are at most 32 bits (the shortest of 256 is at most 8), so the longest is longer than
     // those.
-    bits -= tables.lengths[pairs[longest]] - tables.lengths[kNoPair];
-    pairs[longest] = kNoPair;
+    bits -= pair_length(pairs[longest]) - pair_length(tables.patched);
+    pairs[longest] = tables.patched;
     ++patches;
   }
   return bits;
@@ -41,14 +47,14 @@ uint32_t shorten_step(uint16_t* pairs, uint32_t bits, const EncodeTables& tables
 uint16_t* longest_pair(RecordPairs& record, const EncodeTables& tables, uint32_t stream, uint32_t region,
                        uint32_t& lane) {
   uint16_t* best = nullptr;
-  uint32_t length = tables.lengths[kNoPair];
+  uint32_t length = pair_length(tables.patched);
   const uint32_t steps = stream_steps(record.steps, stream);
   for (uint32_t step = 0; step < steps; ++step) {
     for (uint32_t pair = 0; pair < 4; ++pair) {
       for (uint32_t l = 2 * region; l < 2 * region + 2; ++l) {
         uint16_t& candidate = record.pairs[stream].pairs[step][l][pair];
-        if (tables.lengths[candidate] <= length) continue;
-        length = tables.lengths[candidate];
+        if (pair_length(candidate) <= length) continue;
+        length = pair_length(candidate);
         best = &candidate;
         lane = l;
       }
@@ -65,10 +71,11 @@ void write_lanes(const RecordPairs& record, const EncodeTables& tables, uint32_t
     uint64_t up = 0, down = 0;
     uint32_t up_bits = 0, down_bits = 0;
     for (uint32_t pair = 0; pair < 4; ++pair) {
-      up |= uint64_t{tables.up[even[pair]]} << up_bits;
-      up_bits += tables.lengths[even[pair]];
-      down = down << tables.lengths[odd[pair]] | tables.down[odd[pair]];
-      down_bits += tables.lengths[odd[pair]];
+      const uint32_t up_code = tables.codes[pair_number(even[pair])], down_code = tables.codes[pair_number(odd[pair])];
+      up |= uint64_t{up_code & 0xffff} << up_bits;
+      up_bits += pair_length(even[pair]);
+      down = down << pair_length(odd[pair]) | down_code >> 16;
+      down_bits += pair_length(odd[pair]);
     }
     put_bits(string, begin, up);
     begin += up_bits;
@@ -83,7 +90,7 @@ uint8_t* write_patches(const RecordPairs& record, const uint16_t* tile, uint8_t*
       if (step >= stream_steps(record.steps, stream)) continue;
       for (uint32_t pair = 0; pair < 4; ++pair) {
         for (uint32_t lane = 0; lane < kLanes; ++lane) {
-          if (record.pairs[stream].pairs[step][lane][pair] != kNoPair) continue;
+          if (pair_number(record.pairs[stream].pairs[step][lane][pair]) != kNoPair) continue;
           const uint16_t* values = tile + pair_row(lane, pair) * kTileStride +
                                    (stream * kStreamSteps + step) * kStepCols + pair_col(lane, pair);
           store_le<uint32_t>(out,
@@ -106,15 +113,15 @@ void make_encode_tables(const PairCode& code, const CanonicalCodes& canonical, E
     uint32_t reversed = 0;
     for (uint32_t i = 0; i < length; ++i) reversed |= (bits >> i & 1) << (length - 1 - i);
     out.lengths[pair] = static_cast<uint8_t>(length);
-    out.up[pair] = static_cast<uint16_t>(reversed);
-    out.down[pair] = static_cast<uint16_t>(bits);
+    out.codes[pair] = reversed | bits << 16;
   }
-  for (uint8_t& symbol : out.numbers.symbols) symbol = kNoSymbol;
-  for (uint32_t s = 0; s < code.symbols; ++s) out.numbers.symbols[code.alphabet[s]] = static_cast<uint8_t>(s);
-  for (uint32_t i = 0; i < 32 * 32; ++i) {
-    const uint32_t first = i / 32, second = i % 32, pair = first * 16 + second;
-    const bool coded = first < 16 && second < 16 && code.lengths[pair] != 0;
-    out.numbers.pairs[i] = static_cast<uint16_t>(coded ? pair : kNoPair);
+  out.patched = static_cast<uint16_t>(kNoPair | static_cast<uint32_t>(out.lengths[kNoPair]) << kPairLengthShift);
+  std::fill(std::begin(out.numbers), std::end(out.numbers), out.patched);
+  for (uint32_t pair = 0; pair < kPairs; ++pair) {
+    if (code.lengths[pair] == 0) continue;
+    const uint32_t first = code.alphabet[pair / 16], second = code.alphabet[pair % 16];
+    out.numbers[second << 8 | first] =
+        static_cast<uint16_t>(pair | static_cast<uint32_t>(code.lengths[pair]) << kPairLengthShift);
   }
 }
 
@@ -129,12 +136,11 @@ void number_record(const uint16_t* tile, uint32_t steps, const EncodeTables& tab
     for (uint32_t step = 0; step < stream_length; ++step) {
       for (uint32_t lane = 0; lane < kLanes; ++lane) {
         uint16_t* pairs = out.pairs[stream].pairs[step][lane];
-        uint32_t bits = 0, patched = 0;
-        for (uint32_t pair = 0; pair < 4; ++pair) {
-          bits += tables.lengths[pairs[pair]];
-          patched += pairs[pair] >> 8;  // kNoPair is 256
-        }
-        out.patches += patched;
+        const auto four = load_le<uint64_t>(pairs);
+        // The sum of the four lengths, in the highest 16 bits.
+        uint32_t bits =
+            static_cast<uint32_t>((four >> kPairLengthShift & 0x000f000f000f000full) * 0x0001000100010001ull >> 48);
+        out.patches += static_cast<uint32_t>(std::popcount(four & kNoPair * 0x0001000100010001ull));
         if (bits > kMostStepBits) bits = shorten_step(pairs, bits, tables, out.patches);
         out.lane_bits[stream][lane] += bits;
       }
@@ -150,8 +156,8 @@ bool shorten_regions(const EncodeTables& tables, uint32_t min_bits, RecordPairs&
         uint32_t lane = 0;
         uint16_t* pair = longest_pair(record, tables, stream, region, lane);
         if (pair == nullptr) return false;
-        record.lane_bits[stream][lane] -= static_cast<uint32_t>(tables.lengths[*pair] - tables.lengths[kNoPair]);
-        *pair = kNoPair;
+        record.lane_bits[stream][lane] -= pair_length(*pair) - pair_length(tables.patched);
+        *pair = tables.patched;
         ++record.patches;
       }
     }
@@ -167,11 +173,11 @@ uint32_t record_words(const RecordPairs& record, uint32_t min_bits) {
   return record.streams * kRegions / 4 + (bits + 31) / 32 + record.patches;
 }
 
-void mark_pairs(const RecordPairs& record, const EncodeTables& tables, uint8_t* used) {
+void mark_pairs(const RecordPairs& record, uint8_t* used) {
   for (uint32_t stream = 0; stream < record.streams; ++stream) {
     const uint16_t* pairs = &record.pairs[stream].pairs[0][0][0];
     const uint32_t count = stream_steps(record.steps, stream) * kLanes * 4;
-    for (uint32_t i = 0; i < count; ++i) used[pairs[i] == kNoPair ? tables.zero_pair : pairs[i]] = 1;
+    for (uint32_t i = 0; i < count; ++i) used[pair_number(pairs[i])] = 1;
   }
 }
 

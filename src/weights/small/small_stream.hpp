@@ -11,9 +11,9 @@ namespace glyd::small {
 // What encoding looks up by a pair's number. kNoPair stands for a patched pair: it is written as the zero pair.
 struct EncodeTables {
   uint8_t lengths[kPairs + 1];
-  uint16_t up[kPairs + 1];    // the code, its first bit lowest
-  uint16_t down[kPairs + 1];  // its first bit highest
+  uint32_t codes[kPairs + 1];  // bits 0-15 the code, its first bit lowest; bits 16-31 its first bit highest
   uint32_t zero_pair;
+  uint16_t patched;  // what StreamPairs hold of a patched pair
   PairNumbers numbers;
 };
 void make_encode_tables(const PairCode& code, const CanonicalCodes& canonical, EncodeTables& out);
@@ -40,8 +40,8 @@ bool shorten_regions(const EncodeTables& tables, uint32_t min_bits, RecordPairs&
 // The record's 4-byte words with this min_bits.
 uint32_t record_words(const RecordPairs& record, uint32_t min_bits);
 
-// Marks the pairs that are written: used[pair] = 1, patched pairs as the zero pair.
-void mark_pairs(const RecordPairs& record, const EncodeTables& tables, uint8_t* used);
+// Marks the pairs that are written: used[pair] = 1 (kNoPair for patched ones).
+void mark_pairs(const RecordPairs& record, uint8_t* used);
 
 // Length bytes, regions and patches to `out`, which has room for record_words() words and 8 bytes, all zero.
 void write_record(const RecordPairs& record, const EncodeTables& tables, uint32_t min_bits, const uint16_t* tile,
