@@ -3,9 +3,9 @@
 #   scripts/install_deps.sh [--tests]     --tests: also what the test suite needs
 set -euo pipefail
 
-packages=(g++ cmake ninja-build pkg-config git ca-certificates libssl-dev libfmt-dev nlohmann-json3-dev libcli11-dev libxxhash-dev python3-venv python3-dev)
+packages=(g++ cmake ninja-build pkg-config git ca-certificates libssl-dev libfmt-dev nlohmann-json3-dev libcli11-dev libxxhash-dev python3-venv python3-dev ccache)
 if [ "${1:-}" = --tests ]; then
-  packages+=(libgtest-dev libgmock-dev libbenchmark-dev liblz4-dev libzstd-dev liblzma-dev ccache clang-format man-db bash-completion)
+  packages+=(libgtest-dev libgmock-dev libbenchmark-dev liblz4-dev libzstd-dev liblzma-dev clang-format man-db bash-completion)
 fi
 
 missing=()
