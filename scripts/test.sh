@@ -35,7 +35,6 @@ run_checks() {
   else
     echo "clang-format: not installed, left out"
   fi
-  if [ -f tools/make_vectors.py ]; then PYTHONDONTWRITEBYTECODE=1 "${GLYD_PYTHON:-python3}" -c 'import numpy' 2>/dev/null && python3 tools/make_vectors.py --check || echo "vectors: numpy not installed, regeneration left to the python stage"; fi
 }
 
 # A machine with AVX-512 must have run the AVX-512 tests: a kernel that no test ran is not tested.
