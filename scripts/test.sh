@@ -7,7 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 jobs=$(nproc)
 build=${GLYD_BUILD_DIR:-build}
-if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_C_COMPILER_LAUNCHER=ccache; fi
+# Paths relative to the tree, so that another clone of it finds what this one compiled.
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+fi
 summary=()
 
 # stage NAME BUDGET_MINUTES FUNCTION: runs it under its budget and keeps its time.
@@ -22,9 +25,12 @@ stage() {
   summary+=("$(printf '%-8s %4d s' "$name" $((SECONDS - start)))")
 }
 
+# build_preset NAME [TARGET...]: all targets unless some are named.
 build_preset() {
-  cmake --preset "$1" -B "$build/$1" >"$build/$1-configure.log" 2>&1 || { cat "$build/$1-configure.log"; return 1; }
-  cmake --build "$build/$1" -j "$jobs" 2>&1 | { grep -vE '^\[[0-9]+/[0-9]+\]|^ninja: (Entering|no work)' || true; }
+  local name=$1
+  shift
+  cmake --preset "$name" -B "$build/$name" >"$build/$name-configure.log" 2>&1 || { cat "$build/$name-configure.log"; return 1; }
+  ninja -C "$build/$name" -j "$jobs" "$@" 2>&1 | { grep -vE '^\[[0-9]+/[0-9]+\]|^ninja: (Entering|no work)' || true; }
 }
 
 run_checks() {
@@ -87,7 +93,7 @@ run_cuda() {
   fi
   command -v nvcc >/dev/null || export PATH="$PATH:/usr/local/cuda/bin"
   if [ ! -f src/cuda/CMakeLists.txt ]; then echo "cuda: no CUDA sources yet"; return 0; fi
-  build_preset cuda
+  build_preset cuda src/cuda/all tests/gpu/all bench/gpu/all
   ctest --test-dir "$build/cuda" -j "$jobs" --output-on-failure -L gpu
 }
 
