@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds everything and runs every test that this machine can run. Fresh Debian 12, 2 cores: within an hour.
-#   scripts/test.sh [STAGE...]      stages: checks dev install asan cuda python (all of them by default)
-# Outside it, by hand: `cmake --preset tidy && cmake --build --preset tidy`, the tsan preset, long fuzzing (fuzz/run.sh).
+#   scripts/test.sh [STAGE...]      stages: checks dev install cuda python (these by default), asan
+# Outside it, by hand: `scripts/test.sh asan`, `cmake --preset tidy && cmake --build --preset tidy`, the tsan preset, long fuzzing (fuzz/run.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -100,13 +100,14 @@ run_cuda() {
 run_python() {
   scripts/setup_python.sh
   .venv/bin/python tools/make_vectors.py --check
-  .venv/bin/python -m pytest -q tests/python
+  # pytest takes the package from the tree, and the library that was built and installed with it.
+  GLYD_LIB=$(find .venv/lib -path '*/site-packages/glyd/libglyd.so*' | head -n 1) .venv/bin/python -m pytest -q tests/python
 }
 
 mkdir -p "$build"
 scripts/install_deps.sh --tests
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(checks dev install asan cuda python)
+[ ${#stages[@]} -gt 0 ] || stages=(checks dev install cuda python)
 for name in "${stages[@]}"; do
   case $name in
     checks) stage checks 3 run_checks ;;
