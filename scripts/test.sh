@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds everything and runs every test that this machine can run. Fresh Debian 12, 2 cores: within an hour.
+# Builds everything and runs every test that this machine can run. Fresh Debian 12, 2 cores: within an hour in all.
 #   scripts/test.sh [STAGE...]      stages: checks dev install cuda python (these by default), asan
 # Outside it, by hand: `scripts/test.sh asan`, `cmake --preset tidy && cmake --build --preset tidy`, the tsan preset, long fuzzing (fuzz/run.sh).
 set -euo pipefail
@@ -111,11 +111,11 @@ stages=("$@")
 for name in "${stages[@]}"; do
   case $name in
     checks) stage checks 3 run_checks ;;
-    dev) stage dev 15 run_dev ;;
-    install) stage install 8 run_install ;;
+    dev) stage dev 20 run_dev ;;
+    install) stage install 15 run_install ;;
     asan) stage asan 15 run_asan ;;
     cuda) stage cuda 15 run_cuda ;;
-    python) stage python 18 run_python ;;
+    python) stage python 25 run_python ;;
     *) echo "scripts/test.sh: no stage $name" >&2; exit 2 ;;
   esac
 done
