@@ -1,8 +1,10 @@
 // unpack_bench - decoding whole packs on the GPU against a copy that moves as many bytes.
 #include <CLI/CLI.hpp>
+#include <chrono>
 
 #include "gpu_report.hpp"
 #include "gpu_timer.hpp"
+#include "pack/pack.hpp"
 #include "random_bf16.hpp"
 #include "unpack/unpack.hpp"
 #include "weights/weights.hpp"
@@ -49,11 +51,42 @@ Result<void> measure(cuda::Context& context, Layout layout, uint64_t rows, uint6
   return Ok{};
 }
 
+// Packing synchronises, so it is timed by the host's clock.
+Result<void> measure_pack(cuda::Context& context, uint64_t rows, uint64_t cols, Report& report) {
+  const auto values = random_bf16(rows, cols, 0.02f, 1, false);
+  const Grid grid{1, rows, cols};
+  const uint64_t bf16_bytes = values.size() * 2, scratch_bytes = cuda::pack_scratch_bytes(grid);
+  GLYD_TRY(const auto source, cuda::DeviceBuffer::allocate(bf16_bytes));
+  GLYD_CHECK(
+      cuda_check(cudaMemcpy(source.as<void>(), values.data(), bf16_bytes, cudaMemcpyHostToDevice), "cudaMemcpy"));
+  GLYD_TRY(const auto packed, cuda::DeviceBuffer::allocate(pack_bound(grid)));
+  GLYD_TRY(const auto scratch, cuda::DeviceBuffer::allocate(scratch_bytes));
+  const cuda::PackCall call{source.as<uint16_t>(), grid,          false,  packed.as<uint8_t>(), pack_bound(grid),
+                            scratch.as<void>(),    scratch_bytes, nullptr};
+  std::vector<double> times;
+  for (int i = 0; i < 6; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    if (auto header = cuda::pack_fast(context, call); !header) return std::move(header).error();
+    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - begin;
+    if (i > 0) times.push_back(elapsed.count());
+  }
+  std::nth_element(times.begin(), times.begin() + 2, times.end());
+  report.write({{"operation", "pack"},
+                {"layout", "fast"},
+                {"matrix", fmt::format("{}x{}", rows, cols)},
+                {"arch", "sm_90a"},
+                {"time_us", round4(times[2])},
+                {"bf16_gb_a_second", round4(static_cast<double>(bf16_bytes) / times[2] * 1e-3)}});
+  return Ok{};
+}
+
 Result<void> run(const std::string& command, const std::string& json, const std::string& commit) {
   GLYD_TRY(const auto context, cuda::Context::create({}));
   Report report(json);
   GLYD_TRY(cuda::Cublas* const cublas, context->cublas());
   report.head(command, commit, *context, cublas->version());
+  GLYD_CHECK(measure_pack(*context, 24576, 4096, report));
+  GLYD_CHECK(measure_pack(*context, 151936, 4096, report));
   for (const Layout layout : {Layout::kFast, Layout::kSmall}) {
     GLYD_CHECK(measure(*context, layout, 24576, 4096, report));
     GLYD_CHECK(measure(*context, layout, 4096, 12288, report));
