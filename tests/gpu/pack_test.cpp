@@ -45,7 +45,7 @@ TEST_F(PackTest, GivesTheCpuPackersBytes) {
       }
     }
   }
-  EXPECT_GT(same, 80u);  // of 480: the rest are kinds and sizes that `fast` does not pay for
+  EXPECT_GT(same, 80u);  // the rest are kinds and sizes that `fast` does not pay for
 }
 
 TEST_F(PackTest, ShortBuffersAreRefused) {

@@ -12,8 +12,9 @@ namespace {
 enum class InputKind { kNormal, kOutliers, kWide };
 constexpr uint32_t kInputKinds = 3;
 
-// Sums in another order differ in one output of 200 to 1,000, so agreement in 20,000 is no accident. Shapes too small
-// to give as many with kMostInputs inputs are not worth a kernel of their own and are never called exact.
+// Sums in another order differ in one output of 200 to 1,000, so agreement in 20,000 is strong evidence, though no
+// proof (docs/gpu.md has a case that it missed, before may_fuse_exactly). Shapes too small to give as many with
+// kMostInputs inputs are not worth a kernel of their own and are never called exact.
 constexpr uint64_t kLeastOutputs = 20000, kMostInputs = 128;
 uint64_t inputs_for(uint64_t outputs) { return std::max<uint64_t>(kInputKinds, ceil_div(kLeastOutputs, outputs)); }
 
