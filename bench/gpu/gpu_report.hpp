@@ -43,7 +43,9 @@ class Report {
   void write(const nlohmann::json& line) {
     fmt::print("{}\n", line.dump());
     std::fflush(stdout);
-    if (file_ != nullptr) fmt::print(file_, "{}\n", line.dump());
+    if (file_ == nullptr) return;
+    fmt::print(file_, "{}\n", line.dump());
+    std::fflush(file_);  // a run that is stopped keeps what it measured
   }
 
  private:
