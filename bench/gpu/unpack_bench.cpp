@@ -4,7 +4,7 @@
 
 #include "gpu_report.hpp"
 #include "gpu_timer.hpp"
-#include "pack/pack.hpp"
+#include "pack/pack_fast.hpp"
 #include "random_bf16.hpp"
 #include "unpack/unpack.hpp"
 #include "weights/weights.hpp"

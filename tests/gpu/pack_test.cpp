@@ -1,7 +1,6 @@
 // Packing on the GPU: the CPU packer's bytes, for every kind of matrix and odd shapes.
-#include "pack/pack.hpp"
-
 #include "gpu_support.hpp"
+#include "pack/pack_fast.hpp"
 
 namespace glyd::test {
 namespace {

@@ -1,4 +1,4 @@
-// pack_kernels.hpp - the passes of the GPU's `fast` encoder over a bf16 tensor; pack.cpp chooses between them.
+// pack_kernels.hpp - the passes of the GPU's `fast` encoder over a bf16 tensor; pack_fast.cpp chooses between them.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// pack.hpp - layout `fast` encoded on the GPU: the CPU packer's bytes.
+// pack_fast.hpp - layout `fast` encoded on the GPU: the CPU packer's bytes.
 #pragma once
 
 #include "dispatch/context.hpp"

@@ -1,4 +1,4 @@
-#include "pack/pack.hpp"
+#include "pack/pack_fast.hpp"
 
 #include <algorithm>
 
