@@ -12,6 +12,20 @@ Isa cpu_isa();
 Isa cpu_isa_detected();
 const char* isa_name(Isa isa);
 
+// The one of a table's three twins that cpu_isa() says.
+template <typename Table>
+const Table& choose_by_isa(const Table& scalar, const Table& avx2, const Table& avx512) {
+  switch (cpu_isa()) {
+    case Isa::kAvx512:
+      return avx512;
+    case Isa::kAvx2:
+      return avx2;
+    case Isa::kScalar:
+      break;
+  }
+  return scalar;
+}
+
 // Tests only: the rest of the process uses `isa` (which the CPU must have) until the object goes.
 class ScopedIsa {
  public:

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "capi/guard.hpp"
+#include "base/guard.hpp"
 #include "codec/frame/reader.hpp"
 #include "codec/frame/writer.hpp"
 #include "glyd/codec.h"

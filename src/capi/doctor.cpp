@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cpu.hpp"
+#include "base/guard.hpp"
 #include "base/parallel.hpp"
-#include "capi/guard.hpp"
 #include "capi/text.hpp"
 #include "glyd/checkpoint.h"
 

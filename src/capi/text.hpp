@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "capi/guard.hpp"
+#include "base/guard.hpp"
 #include "glyd/checkpoint.h"
 
 struct glyd_text {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/cpu.hpp"
-#include "capi/guard.hpp"
+#include "base/guard.hpp"
 #include "glyd/weights.h"
 #include "weights/registry.hpp"
 #include "weights/weights.hpp"

@@ -1,5 +1,5 @@
 // weights_linear.cpp - glyd_linear of glyd/weights.h.
-#include "capi/guard.hpp"
+#include "base/guard.hpp"
 #include "glyd/weights.h"
 #include "weights/weights.hpp"
 

@@ -7,16 +7,10 @@ namespace glyd::codec {
 
 const Kernels& kernels() {
 #if defined(__x86_64__)
-  switch (cpu_isa()) {
-    case Isa::kAvx512:
-      return kKernelsAvx512;
-    case Isa::kAvx2:
-      return kKernelsAvx2;
-    case Isa::kScalar:
-      break;
-  }
-#endif
+  return choose_by_isa(kKernelsScalar, kKernelsAvx2, kKernelsAvx512);
+#else
   return kKernelsScalar;
+#endif
 }
 
 }  // namespace glyd::codec

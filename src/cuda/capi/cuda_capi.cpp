@@ -1,8 +1,7 @@
 // cuda_capi.cpp - glyd/cuda.h: check, call, translate.
 #include <cstring>
-#include <new>
-#include <string>
 
+#include "base/guard.hpp"
 #include "base/status_text.hpp"
 #include "dispatch/product.hpp"
 #include "glyd/cuda.h"
@@ -19,42 +18,9 @@ namespace {
 
 using namespace glyd;  // NOLINT: the boundary speaks the library's own names throughout
 
-thread_local std::string last_error;
-
-Status fail(const Error& error) noexcept {
-  try {
-    last_error = error.message;
-  } catch (...) {
-    last_error.clear();
-  }
-  return error.status;
-}
-
-// Runs `body`, which returns Result<void>; the only place in this library that catches.
-template <typename Body>
-Status guarded(Body&& body) noexcept {
-  try {
-    const Result<void> result = body();
-    return result ? GLYD_OK : fail(result.error());
-  } catch (const std::bad_alloc&) {
-    return fail({GLYD_ERROR_OUT_OF_MEMORY, "out of memory"});
-  } catch (const std::exception& exception) {
-    return fail({GLYD_ERROR_INTERNAL, exception.what()});
-  } catch (...) {
-    return fail({GLYD_ERROR_INTERNAL, "unknown exception"});
-  }
-}
-
-// A caller's struct of any age as today's: members that it does not have are zero.
-template <typename Struct>
-Result<Struct> read_struct(const Struct* given, const char* name) {
-  if (given == nullptr) return invalid_argument("{}: null", name);
-  if (given->struct_size == 0) return invalid_argument("{}: struct_size is 0; set it to sizeof the struct", name);
-  Struct value{};
-  std::memcpy(static_cast<void*>(&value), given, std::min(given->struct_size, sizeof(Struct)));
-  value.struct_size = sizeof(Struct);
-  return value;
-}
+using capi::guarded;
+using capi::read_options;
+using capi::read_struct;
 
 Result<void> need(bool given, const char* what) {
   if (given) return Ok{};
@@ -69,16 +35,13 @@ uint32_t multiprocessors(const glyd_cuda_pack* pack) { return pack->pack->contex
 extern "C" {
 
 uint32_t glyd_cuda_abi_version(void) noexcept { return GLYD_CUDA_ABI_VERSION; }
-const char* glyd_cuda_last_error(void) noexcept { return last_error.c_str(); }
+const char* glyd_cuda_last_error(void) noexcept { return capi::last_error(); }
 const char* glyd_cuda_status_text(glyd_status status) noexcept { return status_text(status); }
 
 glyd_status glyd_cuda_create(const glyd_cuda_options* options, glyd_cuda_context** context) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_CHECK(need(context != nullptr, "context"));
-    glyd_cuda_options given{};
-    if (options != nullptr) {
-      GLYD_TRY(given, read_struct(options, "options"));
-    }
+    GLYD_TRY(const glyd_cuda_options given, read_options(options));
     cuda::ContextOptions chosen;
     chosen.device = given.device;
     chosen.cublas.reduced_precision = given.full_precision_reduction == 0;

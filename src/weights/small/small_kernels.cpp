@@ -6,11 +6,10 @@ namespace glyd::small {
 
 const Kernels& kernels() {
 #if defined(__x86_64__)
-  const Isa isa = cpu_isa();
-  if (isa == Isa::kAvx512) return kAvx512Kernels;
-  if (isa == Isa::kAvx2) return kAvx2Kernels;
-#endif
+  return choose_by_isa(kScalarKernels, kAvx2Kernels, kAvx512Kernels);
+#else
   return kScalarKernels;
+#endif
 }
 
 }  // namespace glyd::small

@@ -1,12 +1,12 @@
 // Look-ups by gathers, one lane a region a vector; tiles as with AVX2 but sixteen lanes a vector.
-#include <immintrin.h>
-
 #include "base/bytes.hpp"
-#include "weights/registry.hpp"
 #include "weights/small/small_scalar_loops.hpp"
+#include "weights/vectors_avx512.hpp"
 
 namespace glyd::small {
 namespace {
+
+using namespace avx512;
 
 constexpr uint32_t kGroupLanes = 16, kGroups = kLanes / kGroupLanes;
 static_assert(kRegions == 16);
@@ -60,22 +60,6 @@ bool look_up(const LookupTables& tables, const StreamBits& bits, uint32_t steps,
 }
 
 __m512i mask() { return _mm512_set1_epi32(static_cast<int>(kPairMask)); }
-// Quarters q hold lanes 4 q ... 4 q + 3 of the group, which are one row group: the halves of rows g and g + 1, then of
-// g + 2 and g + 3.
-__m512i rows_front(__m512i left, __m512i right) {
-  return _mm512_permutex2var_epi64(left, _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), right);
-}
-__m512i rows_back(__m512i left, __m512i right) {
-  return _mm512_permutex2var_epi64(left, _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4), right);
-}
-void store_rows(uint16_t* rows, __m512i two) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows), _mm512_castsi512_si256(two));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + kTileStride), _mm512_extracti64x4_epi64(two, 1));
-}
-__m512i load_rows(const uint16_t* rows) {
-  return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows))),
-                            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows + kTileStride)), 1);
-}
 
 void join(const StreamEntries& entries, const uint8_t* planes, uint32_t steps, uint16_t* tile) {
   const __m512i evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
@@ -91,17 +75,13 @@ void join(const StreamEntries& entries, const uint8_t* planes, uint32_t steps, u
         const __m512i entry = _mm512_loadu_si512(entries.entries[step][pair] + group * kGroupLanes);
         r[pair] = _mm512_ternarylogic_epi32(mask(), own, entry, 0xca);  // mask ? own : entry
       }
-      uint16_t* rows = tile + 4 * group * kTileStride + step * kStepCols;
-      store_rows(rows, rows_front(r[0], r[2]));
-      store_rows(rows + 2 * kTileStride, rows_back(r[0], r[2]));
-      store_rows(rows + 8 * kTileStride, rows_front(r[1], r[3]));
-      store_rows(rows + 10 * kTileStride, rows_back(r[1], r[3]));
+      store_rows(r, tile + 4 * group * kTileStride + step * kStepCols);
     }
   }
 }
 
 void split(const uint16_t* tile, uint32_t steps, uint8_t* planes) {
-  // The inverse of rows_front and rows_back: all left halves, all right halves.
+  // The inverse of store_rows: all left halves, all right halves.
   const __m512i lefts = _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0),
                 rights = _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2);
   const __m512i front = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -109,10 +89,10 @@ void split(const uint16_t* tile, uint32_t steps, uint8_t* planes) {
   for (uint32_t step = 0; step < steps; ++step) {
     for (uint32_t group = 0; group < kGroups; ++group) {
       const uint16_t* rows = tile + 4 * group * kTileStride + step * kStepCols;
-      const __m512i a = _mm512_and_si512(load_rows(rows), mask()),
-                    b = _mm512_and_si512(load_rows(rows + 2 * kTileStride), mask());
-      const __m512i c = _mm512_and_si512(load_rows(rows + 8 * kTileStride), mask());
-      const __m512i d = _mm512_and_si512(load_rows(rows + 10 * kTileStride), mask());
+      const __m512i a = _mm512_and_si512(load_two_rows(rows), mask()),
+                    b = _mm512_and_si512(load_two_rows(rows + 2 * kTileStride), mask());
+      const __m512i c = _mm512_and_si512(load_two_rows(rows + 8 * kTileStride), mask());
+      const __m512i d = _mm512_and_si512(load_two_rows(rows + 10 * kTileStride), mask());
       const __m512i first = _mm512_or_si512(_mm512_permutex2var_epi64(a, lefts, b),
                                             _mm512_rol_epi32(_mm512_permutex2var_epi64(c, lefts, d), 8));
       const __m512i second = _mm512_or_si512(_mm512_permutex2var_epi64(a, rights, b),
