@@ -66,7 +66,8 @@ class Packer {
     GLYD_CHECK(add_config());
     GLYD_CHECK(add_index());
     GLYD_CHECK(add_manifest());
-    return sync_directories();
+    GLYD_CHECK(sync_directories());
+    return progress_.finish(staging_.target().string());
   }
 
   // After an error that trying again may cure, what is whole stays for the next pack.

@@ -19,19 +19,28 @@ class Progress {
  public:
   Progress(ProgressCallback callback, uint64_t total) : callback_(std::move(callback)), total_(total) {}
 
-  // `bytes` more are done, of `what`. Calls back at most every 20 ms, and at the end.
+  // `bytes` more are done, of `what`. Calls back at most every 20 ms.
   Result<void> advance(uint64_t bytes, const std::string& what) {
     done_ = std::min(total_, done_ + bytes);
-    if (!callback_) return Ok{};
     const auto now = std::chrono::steady_clock::now();
-    if (started_ && done_ != total_ && now - last_ < std::chrono::milliseconds(20)) return Ok{};
-    started_ = true;
-    last_ = now;
-    if (!callback_(done_, total_, what.c_str())) return cancelled("stopped while working on {}", what);
-    return Ok{};
+    if (started_ && now - last_ < std::chrono::milliseconds(20)) return Ok{};
+    return report(now, what);
+  }
+
+  // All is done: calls back with the total, however long ago the last call was.
+  Result<void> finish(const std::string& what) {
+    done_ = total_;
+    return report(std::chrono::steady_clock::now(), what);
   }
 
  private:
+  Result<void> report(std::chrono::steady_clock::time_point now, const std::string& what) {
+    started_ = true;
+    last_ = now;
+    if (callback_ && !callback_(done_, total_, what.c_str())) return cancelled("stopped while working on {}", what);
+    return Ok{};
+  }
+
   ProgressCallback callback_;
   uint64_t total_, done_ = 0;
   bool started_ = false;

@@ -193,6 +193,7 @@ Result<OrderedJson> checkpoint_sizes(const std::vector<std::string>& texts, cons
     GLYD_TRY(OrderedJson model, Model(source, options.threads, progress).run());
     models.push_back(std::move(model));
   }
+  GLYD_CHECK(progress.finish(sources.empty() ? "" : sources.back().name));
   return OrderedJson{{"models", std::move(models)}};
 }
 

@@ -51,6 +51,7 @@ Result<OrderedJson> unpack_checkpoint(const std::string& directory, const std::s
   if (auto done = check_everything(packed, options.threads, progress, staging.new_path()); !done) {
     return with_space_needed(std::move(done).error(), staging.directory(), packed.source_bytes());
   }
+  GLYD_CHECK(progress.finish(target.string()));
   GLYD_CHECK(staging.commit());
   return OrderedJson{{"target", target.string()},
                      {"files", manifest.source_files.size() + manifest.files.size() + (manifest.config ? 1 : 0)},

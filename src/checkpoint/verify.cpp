@@ -104,6 +104,7 @@ Result<OrderedJson> verify_checkpoint(const std::string& directory, const Verify
   Progress progress(options.progress, packed.source_bytes() + (source ? source->bytes() : 0));
   GLYD_CHECK(check_everything(packed, options.threads, progress, std::nullopt));
   if (source) GLYD_CHECK(Comparison(packed, *source, progress).run());
+  GLYD_CHECK(progress.finish(directory));
   return OrderedJson{{"directory", packed.root().string()},
                      {"format", kCheckpointFormat},
                      {"layout", layout_text(packed.manifest().layout)},

@@ -96,10 +96,10 @@ std::map<std::string, Bytes> invalid_frames() {
   frames["invalid/wrong-content.glyd"] =
       with_payload_byte(text, 400, text[kFrameHeaderBytes + kChunkHeaderBytes + 400] ^ 1);
   Bytes index = units;
-  index[units.size() - kFrameFooterBytes - 1] ^= 1;
+  index.at(units.size() - kFrameFooterBytes - 1) ^= 1;
   frames["invalid/index.glyd"] = index;
   Bytes whole = units;
-  whole.back() ^= 1;
+  whole.at(units.size() - 1) ^= 1;
   frames["invalid/whole-check.glyd"] = whole;
   return frames;
 }
