@@ -17,6 +17,7 @@ class BinaryTree {
  public:
   static constexpr int kWindowLog = 23;  // how far back a match may lie
   static constexpr uint32_t kMostMatches = 24;
+  static constexpr uint32_t kCompared = 256;
 
   void start(ByteSpan unit) {
     unit_ = unit;
@@ -30,11 +31,13 @@ class BinaryTree {
   }
 
   // Puts the position in and gives its matches, longer and longer, none past `end`; at most `depth` strings are looked
-  // at.
+  // at. Strings are ordered by their first kCompared bytes, whatever `end` is: else a string that was equal up to one
+  // end would stand between others that it does not belong to, and lengths taken from the bounds would be wrong.
   uint32_t insert(uint32_t position, uint32_t end, int depth, Match* matches) {
     const uint8_t* const base = unit_.data();
     const uint8_t* const here = base + position;
-    const uint32_t room = end - position;
+    const uint32_t left = static_cast<uint32_t>(unit_.size()) - position;
+    const uint32_t room = std::min(left, kCompared);
     if (room < 4) return 0;
     uint32_t count = 0, best = 2;
     const uint32_t word = load32(here);
@@ -60,10 +63,11 @@ class BinaryTree {
         best = length;
         matches[count++] = {length, position - candidate};
       }
-      if (length == room) {  // equal as far as one may look: take its place
-        *less = pair[0];
-        *more = pair[1];
-        return count;
+      if (length == room) {
+        // Equal: takes its place. At the unit's end, where less is compared, the order below it is unknown.
+        *less = room == kCompared ? pair[0] : kNone;
+        *more = room == kCompared ? pair[1] : kNone;
+        return matches != nullptr ? fit(matches, count, here, end - position) : 0;
       }
       if (base[candidate + length] < here[length]) {
         *less = candidate;
@@ -78,10 +82,23 @@ class BinaryTree {
       }
     }
     *less = *more = kNone;
-    return count;
+    return matches != nullptr ? fit(matches, count, here, end - position) : 0;
   }
 
  private:
+  // Lengthens a last match that was compared as far as it is, and cuts all at `most`.
+  uint32_t fit(Match* matches, uint32_t count, const uint8_t* here, uint32_t most) const {
+    if (count == 0) return 0;
+    Match& last = matches[count - 1];
+    if (last.length == kCompared && most > kCompared) {
+      last.length += static_cast<uint32_t>(match_length(here + kCompared, here + kCompared - last.offset, here + most));
+    }
+    uint32_t kept = 0;
+    while (kept < count && matches[kept].length < most) ++kept;
+    if (kept < count) matches[kept++].length = most;
+    return kept;
+  }
+
   static constexpr uint32_t kNone = ~0u;
   static constexpr int kShortLog = 15;
   static constexpr uint32_t kShortReach = 1 << 15;  // a match of three pays only with a near offset

@@ -91,6 +91,20 @@ inline Bytes periods(size_t count, uint32_t seed) {
   return bytes;
 }
 
+// A short text over and over, each time from another place to another: strings that are equal up to where a block ends.
+inline Bytes quotations(size_t count, uint32_t seed) {
+  Random random(seed);
+  const Bytes source = text(40000, seed);
+  Bytes bytes;
+  while (bytes.size() < count) {
+    const size_t length = 1 + random() % 3000, begin = random() % (source.size() - length);
+    bytes.insert(bytes.end(), source.begin() + static_cast<ptrdiff_t>(begin),
+                 source.begin() + static_cast<ptrdiff_t>(begin + length));
+  }
+  bytes.resize(count);
+  return bytes;
+}
+
 struct Sample {
   std::string name;
   Bytes bytes;
@@ -118,6 +132,7 @@ inline std::vector<Sample> samples() {
           {"periods", periods(300000, 9)},
           {"mixture", join({text(90000, 10), random_bytes(70000, 11), floats(150000, 2, 12), Bytes(5000, 'x'),
                             periods(100000, 13)})},
+          {"quotations", quotations(900000, 17)},
           {"block-1", text((128 << 10) - 1, 14)},
           {"block", text(128 << 10, 15)},
           {"block+1", text((128 << 10) + 1, 16)}};
