@@ -15,7 +15,6 @@ constexpr size_t kTextColumn = 26;  // where descriptions begin
 // `text` in lines of at most kPageWidth, each begun by `indent` spaces but the first, which `lead` begins.
 std::string wrapped(const std::string& lead, const std::string& text, size_t indent) {
   std::string page = lead;
-  if (lead.size() > indent) page += "\n" + std::string(indent, ' ');
   if (lead.size() < indent) page += std::string(indent - lead.size(), ' ');
   size_t column = indent;
   bool first = true;
@@ -51,8 +50,9 @@ std::string argument_line(const Argument& argument) {
   }
   std::string text = argument.description;
   if (!argument.choices.empty()) text += fmt::format(" [{}]", fmt::join(argument.choices, ", "));
-  return wrapped(lead.size() + 2 > kTextColumn ? lead : lead + std::string(kTextColumn - lead.size(), ' '), text,
-                 kTextColumn);
+  lead += lead.size() + 2 > kTextColumn ? "\n" + std::string(kTextColumn, ' ')
+                                        : std::string(kTextColumn - lead.size(), ' ');
+  return wrapped(lead, text, kTextColumn);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ std::string usage_line(const Verb& verb) {
 
 std::string overview() {
   std::string text =
-      "glyd - lossless compression for bf16 model weights\n\n"
+      "glyd - lossless compression for bf16 model weights and other files\n\n"
       "Usage: glyd VERB [OPTIONS] ...\n"
       "       glyd VERB --help    arguments and examples of a verb\n"
       "       glyd --version\n";
@@ -87,7 +87,8 @@ std::string overview() {
       "\nStart here:\n"
       "  glyd sizes my-model                 what would packing save?\n"
       "  glyd pack my-model my-model-glyd    pack it, checking every tensor on the way\n"
-      "  glyd unpack my-model-glyd back      the very same files again\n\n"
+      "  glyd unpack my-model-glyd back      the very same files again\n"
+      "  glyd --max FILE -o OUT              compress any file; glyd -d OUT -o FILE gives it back\n\n"
       "A model is a directory with .safetensors files, one .safetensors file, or a repo id found in the\n"
       "Hugging Face cache. Every verb takes --json: one JSON document on standard output, nothing else there.\n\n"
       "Exit status: 0 done; 1 the data is wrong (corrupt, differs); 2 usage; 3 input or output failed\n"

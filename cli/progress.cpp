@@ -35,9 +35,15 @@ size_t terminal_columns() {
 std::string progress_line(std::string_view action, uint64_t done, uint64_t total, double seconds, std::string_view what,
                           size_t width) {
   done = std::min(done, total);
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  if (total == kUnknownTotal) {
+    std::string line =
+        fmt::format("{}  {}  {}/s  {}", action, format_bytes(done), format_bytes(static_cast<uint64_t>(rate)), what);
+    line.resize(std::min(line.size(), width));
+    return line;
+  }
   const double part = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
   const size_t filled = static_cast<size_t>(part * kBarCells);
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   std::string line =
       fmt::format("{}  {:3d}% [{}{}]  {} of {}", action, static_cast<int>(part * 100), std::string(filled, '#'),
                   std::string(kBarCells - filled, ' '), format_bytes(done), format_bytes(total));
@@ -50,8 +56,10 @@ std::string progress_line(std::string_view action, uint64_t done, uint64_t total
   return line;
 }
 
-Progress::Progress(std::string action, const Common& common)
-    : action_(std::move(action)), visible_(wants_progress(common)) {}
+Progress::Progress(std::string action, const Common& common, bool notes_signals)
+    : action_(std::move(action)), visible_(wants_progress(common)) {
+  if (notes_signals) interrupt_.emplace();
+}
 
 Progress::~Progress() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,14 +13,19 @@
 
 namespace glyd::cli {
 
+// A total that nobody knows, as of a pipe.
+inline constexpr uint64_t kUnknownTotal = UINT64_MAX;
+
 // One line of `width` columns: "packing  45% [####     ]  1.2 of 2.7 GB  812 MB/s  0:02 left  model.norm".
+// With an unknown total: "packing  1.2 GB  812 MB/s".
 std::string progress_line(std::string_view action, uint64_t done, uint64_t total, double seconds, std::string_view what,
                           size_t width);
 
 // Drawn only on a terminal, and not under --quiet, --json, NO_COLOR or TERM=dumb. Lives as long as the call it shows.
 class Progress {
  public:
-  Progress(std::string action, const Common& common);
+  // Without `notes_signals` they end the program as they do without it.
+  Progress(std::string action, const Common& common, bool notes_signals = true);
   ~Progress();  // takes the line away
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -36,7 +42,7 @@ class Progress {
   bool drawn_ = false;
   Clock::time_point began_ = Clock::now();
   Clock::time_point last_drawn_{};
-  Interrupt interrupt_;
+  std::optional<Interrupt> interrupt_;
 };
 
 }  // namespace glyd::cli

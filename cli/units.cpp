@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
 
 namespace glyd::cli {
 namespace {
@@ -48,6 +51,29 @@ std::string format_percent(uint64_t part, uint64_t whole) {
   if (whole == 0) return "-";
   const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   return percent < 9999.5 ? fmt::format("{:.1f}%", percent) : ">9999%";
+}
+
+bool parse_bytes(std::string_view text, uint64_t& bytes) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc{} || value < 0) return false;
+  std::string unit;
+  for (const char* at = end; at != text.data() + text.size(); ++at) {
+    if (*at != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
+  }
+  static constexpr std::string_view kLetters = "kmgtp";
+  double step = 1;
+  if (!unit.empty() && unit != "b") {
+    const size_t power = kLetters.find(unit[0]);
+    const std::string_view rest = std::string_view(unit).substr(1);
+    if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib")) return false;
+    step = std::pow(rest == "b" ? 1000.0 : 1024.0, static_cast<double>(power + 1));
+  }
+  // Whole numbers without a unit are taken exactly: doubles have 53 bits.
+  if (step == 1) return std::from_chars(text.data(), end, bytes).ptr == end;
+  if (value * step >= 9.2e18) return false;
+  bytes = static_cast<uint64_t>(std::llround(value * step));
+  return true;
 }
 
 }  // namespace glyd::cli

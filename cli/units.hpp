@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace glyd::cli {
 
@@ -12,5 +13,8 @@ std::string format_count(uint64_t count);                   // "8,192"
 std::string format_clock(double seconds);                   // "1:02", "2:03:04"
 std::string format_seconds(double seconds);                 // "0.42 s"
 std::string format_percent(uint64_t part, uint64_t whole);  // "70.7%"; "-" of nothing
+
+// "4096", "64KiB", "1.5 MB", "2G" (powers of two, as KiB). False if it is none or too large.
+bool parse_bytes(std::string_view text, uint64_t& bytes);
 
 }  // namespace glyd::cli

@@ -66,6 +66,11 @@ void Verb::require_last() {
   arguments_.back().required = true;
 }
 
+void Verb::optional_last() {
+  last_->required(false);
+  arguments_.back().required = false;
+}
+
 void Verb::flag(const std::string& names, bool& value, const std::string& what) {
   arguments_.push_back({names, "", what, Offer::kNothing, {}, false, false, false});
   last_ = app_->add_flag(names, value, what);
@@ -73,6 +78,10 @@ void Verb::flag(const std::string& names, bool& value, const std::string& what) 
 
 void Verb::threads_option(int& threads) {
   option("-t,--threads", threads, 0, 4096, "threads to use; 0, the default, is one per available CPU");
+}
+
+void Verb::codec_threads_option(int& threads) {
+  option("-t,-T,--threads", threads, 0, 4096, "threads to use; 0, the default, is one per available CPU");
 }
 
 void Verb::revision_option(std::string& revision) {

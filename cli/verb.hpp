@@ -68,13 +68,15 @@ class Verb {
               Offer offer = Offer::kNothing, std::vector<std::string> choices = {});
   void option(const std::string& names, int& value, int least, int most, const std::string& what);
   void option(const std::string& names, uint64_t& value, uint64_t least, uint64_t most, const std::string& what);
-  void require_last();  // the option just declared must be given
+  void require_last();   // the option just declared must be given
+  void optional_last();  // the positional just declared may be left out
   void flag(const std::string& names, bool& value, const std::string& what);
 
   void common_options();  // --json and -q/--quiet; the registry adds them after the verb's own
   // The same in every verb that has them.
   void threads_option(int& threads);
   void revision_option(std::string& revision);
+  void codec_threads_option(int& threads);  // also -T, as other compressors have it
 
   const std::vector<Argument>& arguments() const { return arguments_; }
 

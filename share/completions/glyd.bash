@@ -3,11 +3,11 @@ _glyd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}
   COMPREPLY=()
   if [[ $COMP_CWORD -eq 1 ]]; then
-    COMPREPLY=($(compgen -W 'pack verify unpack sizes fit inspect doctor tune completion help --help --version' -- "$current"))
+    COMPREPLY=($(compgen -W 'pack verify unpack sizes fit inspect compress decompress test list cat doctor tune completion help --help --version' -- "$current"))
     return
   fi
   case "$verb" in
-    help) COMPREPLY=($(compgen -W 'pack verify unpack sizes fit inspect doctor tune completion' -- "$current")) ;;
+    help) COMPREPLY=($(compgen -W 'pack verify unpack sizes fit inspect compress decompress test list cat doctor tune completion' -- "$current")) ;;
     pack)
       case "$previous" in
         -l|--layout) COMPREPLY=($(compgen -W 'fast small auto mma12 mma' -- "$current")); return ;;
@@ -56,6 +56,46 @@ _glyd() {
         --revision) COMPREPLY=(); return ;;
       esac
       if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '--revision --json -q --quiet -h --help' -- "$current")); return; fi
+      COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null
+      ;;
+    compress)
+      case "$previous" in
+        -l|--level) COMPREPLY=($(compgen -W 'default max ultra' -- "$current")); return ;;
+        -o|--output) COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null; return ;;
+        --unit) COMPREPLY=(); return ;;
+        -t|-T|--threads) COMPREPLY=(); return ;;
+      esac
+      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-l --level --default --max --ultra -o --output -c --stdout -r --recursive -f --overwrite --force -k --keep --rm --unit -t -T --threads --json -q --quiet -h --help' -- "$current")); return; fi
+      COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null
+      ;;
+    decompress)
+      case "$previous" in
+        -o|--output) COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null; return ;;
+        -M|--memory) COMPREPLY=(); return ;;
+        -t|-T|--threads) COMPREPLY=(); return ;;
+      esac
+      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-o --output -c --stdout -r --recursive -f --overwrite --force -k --keep --rm --salvage --no-sparse -M --memory -t -T --threads -d --decompress --json -q --quiet -h --help' -- "$current")); return; fi
+      COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null
+      ;;
+    test)
+      case "$previous" in
+        -M|--memory) COMPREPLY=(); return ;;
+        -t|-T|--threads) COMPREPLY=(); return ;;
+      esac
+      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-r --recursive -M --memory -t -T --threads --json -q --quiet -h --help' -- "$current")); return; fi
+      COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null
+      ;;
+    list)
+      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-r --recursive -u --units --json -q --quiet -h --help' -- "$current")); return; fi
+      COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null
+      ;;
+    cat)
+      case "$previous" in
+        -R|--range) COMPREPLY=(); return ;;
+        -M|--memory) COMPREPLY=(); return ;;
+        -t|-T|--threads) COMPREPLY=(); return ;;
+      esac
+      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-R --range -M --memory -t -T --threads --json -q --quiet -h --help' -- "$current")); return; fi
       COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null
       ;;
     doctor)

@@ -1,0 +1,1 @@
+glyd compress --help

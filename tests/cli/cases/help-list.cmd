@@ -1,0 +1,1 @@
+glyd list --help
