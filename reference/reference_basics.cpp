@@ -124,7 +124,8 @@ constexpr int kMaxDepth = 64;
 
 class JsonReader {
  public:
-  JsonReader(std::string_view text, const std::string& what) : text_(text), what_(what) {}
+  JsonReader(std::string_view text, const std::string& what, bool python_numbers)
+      : text_(text), what_(what), python_numbers_(python_numbers) {}
 
   Json document() {
     Json value = read_value(0);
@@ -207,12 +208,14 @@ class JsonReader {
 
   void read_number(Json& value) {
     value.kind = Json::Kind::kNumber;
-    accept('-');
-    if (!accept('0')) digits();
-    if (accept('.')) digits();
-    if (accept('e') || accept('E')) {
-      if (!accept('+')) accept('-');
-      digits();
+    const bool negative = accept('-');
+    if (!python_numbers_ || !(accept_word("Infinity") || (!negative && accept_word("NaN")))) {
+      if (!accept('0')) digits();
+      if (accept('.')) digits();
+      if (accept('e') || accept('E')) {
+        if (!accept('+')) accept('-');
+        digits();
+      }
     }
     value.text = std::string(text_.substr(value.at, at_ - value.at));
   }
@@ -278,14 +281,15 @@ class JsonReader {
 
   std::string_view text_;
   const std::string& what_;
+  bool python_numbers_;
   std::size_t at_ = 0;
 };
 
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& what) {
+Json parse_json(std::string_view text, const std::string& what, bool python_numbers) {
   if (!is_utf8(text)) throw Corrupt(what + ": not UTF-8");
-  return JsonReader(text, what).document();
+  return JsonReader(text, what, python_numbers).document();
 }
 
 }  // namespace glyd_reference

@@ -35,7 +35,8 @@ struct Json {
   const Json* find(std::string_view key) const;
 };
 
-// The whole of `text` as one value; throws Corrupt, `what` first in its message.
-Json parse_json(std::string_view text, const std::string& what);
+// The whole of `text` as one value; throws Corrupt, `what` first in its message. `python_numbers`: NaN, Infinity and
+// -Infinity too, which Python writes.
+Json parse_json(std::string_view text, const std::string& what, bool python_numbers = false);
 
 }  // namespace glyd_reference

@@ -1,7 +1,6 @@
 // reference_checkpoint.cpp - verifies and unpacks packed checkpoints. Section numbers are those of
 // docs/spec/checkpoint.md.
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <set>
 
@@ -28,11 +27,9 @@ struct Shard {
   std::map<std::string, std::string_view> data;  // by stored name
 };
 
-// Packs in the source's data order, then carried tensors in the same order. Tensors of no bytes have no order among
-// those at their place.
+// Packs in the source's data order, then carried tensors in the same order. Tensors of no bytes have no order.
 void check_shard_order(const Manifest& manifest, const SourceFile& file, const Safetensors& header,
                        const std::string& what) {
-  std::size_t carried = 0;
   std::pair<bool, std::pair<std::uint64_t, std::uint64_t>> previous{false, {0, 0}};
   std::map<std::string, const TensorEntry*> source;
   for (const auto& entry : file.tensors.tensors)
@@ -44,11 +41,11 @@ void check_shard_order(const Manifest& manifest, const SourceFile& file, const S
   for (const auto& entry : header.tensors) {
     const auto found = source.find(entry.name);
     require(found != source.end(), what + ": " + entry.name + ": not in the manifest");
+    if (entry.begin == entry.end) continue;
     const bool is_carried = found->first == found->second->name;
     const std::pair place{is_carried, std::pair{found->second->begin, found->second->end}};
     require(previous <= place, what + ": " + entry.name + ": out of order");
     previous = place;
-    carried += is_carried;
   }
   for (std::size_t i = 1; i < header.header_order.size(); ++i) {
     const auto& at_place = header.tensors[i - 1];
@@ -164,6 +161,15 @@ void check_index(const fs::path& directory, const Manifest& manifest) {
   require_members(root, what, {"metadata", "weight_map"});
   const Json& map = member(root, "weight_map");
   require(map.kind == Json::Kind::kObject && map.keys.size() == manifest.tensors.size(), what + ": weight_map");
+  std::uint64_t total = 0;
+  for (const auto& file : manifest.source_files) {
+    for (const auto& entry : file.tensors.tensors) {
+      const ManifestTensor& tensor = manifest.tensors.at(entry.name);
+      total += tensor.packed ? tensor.pack.bytes : entry.end - entry.begin;
+    }
+  }
+  require_members(member(root, "metadata"), what + ": metadata", {"total_size"});
+  require(member(member(root, "metadata"), "total_size").text == std::to_string(total), what + ": total_size");
   for (const auto& [name, tensor] : manifest.tensors) {
     const Json* shard = map.find(stored_name(name, tensor));
     require(shard != nullptr && shard->text == manifest.source_files[tensor.file].shard,
@@ -175,7 +181,7 @@ void check_index(const fs::path& directory, const Manifest& manifest) {
 void check_config(const fs::path& directory, const Manifest& manifest) {
   const std::string text = read_file(directory / "config.json");
   require(sha256_hex(as_bytes(text)) == manifest.config_sha256, "config.json: hash is wrong");
-  const Json root = parse_json(text, "config.json");
+  const Json root = parse_json(text, "config.json", true);
   const Json* added = root.find("quantization_config");
   require(added != nullptr, "config.json: no quantization_config");
   require_members(*added, "config.json: quantization_config", {"quant_method", "format", "layout", "glyd_version"});
@@ -215,29 +221,6 @@ void restore_file(const fs::path& from, const fs::path& to, std::uint64_t mode) 
   fs::permissions(to, static_cast<fs::perms>(mode));
 }
 
-// 3: a model from memory had no index; one stands beside several shards.
-void write_standard_index(const Manifest& manifest, const fs::path& target) {
-  std::string text = "{\"metadata\": {\"total_size\": ";
-  std::uint64_t total = 0;
-  for (const auto& file : manifest.source_files) total += file.tensors.data_bytes;
-  text += std::to_string(total) + "}, \"weight_map\": {";
-  const char* comma = "";
-  for (const auto& [name, tensor] : manifest.tensors) {
-    const auto quoted = [](const std::string& plain) {
-      std::string out = "\"";
-      for (const char c : plain) {
-        char escape[8];
-        std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned char>(c));
-        out += static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' ? escape : std::string(1, c);
-      }
-      return out + "\"";
-    };
-    text += comma + quoted(name) + ": " + quoted(manifest.source_files[tensor.file].path);
-    comma = ", ";
-  }
-  write_file(target / "model.safetensors.index.json", text + "}}\n");
-}
-
 }  // namespace
 
 void verify_checkpoint(const fs::path& directory) {
@@ -261,7 +244,6 @@ void unpack_checkpoint(const fs::path& directory, const fs::path& target) {
   for (const auto& path : manifest.directories) fs::create_directories(target / path);
   if (manifest.has_config)
     restore_file(directory / manifest.original_config.path, target / "config.json", manifest.original_config.mode);
-  if (manifest.kind == "memory" && manifest.source_files.size() > 1) write_standard_index(manifest, target);
 }
 
 }  // namespace glyd_reference

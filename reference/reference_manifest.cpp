@@ -99,6 +99,8 @@ std::vector<std::uint64_t> shape_of(const Json& value, const std::string& what) 
 
 // 5: offsets ascend without holes or overlap, sizes equal dtype x shape.
 TensorEntry read_entry(const Json& value, const std::string& name, const std::string& what) {
+  require(!name.empty() && name.find('\0') == std::string::npos && ("/" + name + "/").find("/../") == std::string::npos,
+          what + ": not a tensor's name");
   require_members(value, what, {"dtype", "shape", "data_offsets"});
   TensorEntry entry{name, string_of(member(value, "dtype"), what), shape_of(member(value, "shape"), what), 0, 0};
   const auto& offsets = list_of(member(value, "data_offsets"), what);

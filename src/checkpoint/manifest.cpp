@@ -176,7 +176,8 @@ Result<void> check_document_hash(const Json& document, std::string_view text, st
   }
   const auto digits = found->get<std::string>();
   const size_t place = text.rfind(digits);
-  if (place == std::string_view::npos) return corrupt("{}: \"document_sha256\" is not written as plain digits", where);
+  if (place == std::string_view::npos || place == 0 || text[place - 1] != '"')
+    return corrupt("{}: \"document_sha256\" is not written as plain digits", where);
   std::string zeroed(text);
   zeroed.replace(place, digits.size(), std::string(64, '0'));
   if (sha256_hex(ByteSpan(reinterpret_cast<const uint8_t*>(zeroed.data()), zeroed.size())) != digits) {

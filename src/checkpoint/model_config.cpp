@@ -91,6 +91,13 @@ std::string model_type_of(const OrderedJson& config) {
   return found != config.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+OrderedJson quantization_config(Layout layout, std::string_view glyd_version) {
+  return {{"quant_method", "glyd"},
+          {"format", kCheckpointFormat},
+          {"layout", layout_text(layout)},
+          {"glyd_version", std::string(glyd_version)}};
+}
+
 Result<std::string> edited_config(std::string_view text, std::string_view where, Layout layout,
                                   std::string_view glyd_version) {
   GLYD_TRY(OrderedJson config, parse_config(text, where));
@@ -101,10 +108,7 @@ Result<std::string> edited_config(std::string_view text, std::string_view where,
         "{}: the model is quantized already (quantization_config{}); pack the bf16 model that it was made from", where,
         named ? ", quant_method " + json_quote((*found)["quant_method"].get<std::string>()) : "");
   }
-  config["quantization_config"] = {{"quant_method", "glyd"},
-                                   {"format", kCheckpointFormat},
-                                   {"layout", layout_text(layout)},
-                                   {"glyd_version", std::string(glyd_version)}};
+  config["quantization_config"] = quantization_config(layout, glyd_version);
   return config_text(config);
 }
 

@@ -23,6 +23,9 @@ std::string config_text(const OrderedJson& config);
 // "" where there is none.
 std::string model_type_of(const OrderedJson& config);
 
+// What the edited config.json says to loaders.
+OrderedJson quantization_config(Layout layout, std::string_view glyd_version);
+
 // The edited config.json of a packed checkpoint. GLYD_ERROR_UNSUPPORTED if the model is quantized already.
 Result<std::string> edited_config(std::string_view text, std::string_view where, Layout layout,
                                   std::string_view glyd_version);

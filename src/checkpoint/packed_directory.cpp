@@ -98,6 +98,8 @@ Result<void> PackedDirectory::match_header(const SafetensorsHeader& header, Shar
     return corrupt("{}: its data does not start at a multiple of {}", path, kPackAlignment);
   if (header.metadata != shard_metadata())
     return corrupt("{}: its __metadata__ is not that of a shard of {}", path, kCheckpointFormat);
+  if (!header.in_data_order)
+    return corrupt("{}: its header does not name __metadata__ first and then the tensors as their data lie", path);
   if (header.tensors.size() != source.size())
     return corrupt("{}: {} tensors, {} expected", path, header.tensors.size(), source.size());
   for (const auto& entry : source) shard.tensors.push_back({&entry, &manifest_.tensors.find(entry.name)->second, 0, 0});

@@ -1,5 +1,7 @@
 #include "checkpoint/restore.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "base/sha256.hpp"
 #include "checkpoint/model_config.hpp"
 #include "checkpoint/streams.hpp"
@@ -17,7 +19,7 @@ class Restorer {
   Result<void> run() {
     GLYD_CHECK(packed_.check_listing());
     if (out_ && manifest_.kind != SourceKind::kFile) GLYD_CHECK(make_directory(*out_));
-    GLYD_CHECK(check_small(kShardIndexName, kMostManifestBytes, manifest_.index_sha256));
+    GLYD_CHECK(index());
     GLYD_CHECK(config());
     for (const auto& file : manifest_.files)
       GLYD_CHECK(carried_file(file.path, file.path, file.bytes, file.mode, file.sha256));
@@ -29,11 +31,11 @@ class Restorer {
   }
 
  private:
-  Result<void> check_small(const char* name, uint64_t limit, const std::string& sha256) const {
+  Result<std::string> read_small(const char* name, uint64_t limit, const std::string& sha256) const {
     const fs::path path = packed_.root() / name;
-    GLYD_TRY(const std::string text, read_text_file(path, limit));
+    GLYD_TRY(std::string text, read_text_file(path, limit));
     if (sha256_hex(as_bytes(text)) != sha256) return wrong_hash(path);
-    return Ok{};
+    return text;
   }
 
   static Error wrong_hash(const fs::path& path) {
@@ -41,10 +43,33 @@ class Restorer {
                    kManifestName);
   }
 
+  // Loaders find tensors by it, so it must say what the manifest says.
+  Result<void> index() const {
+    GLYD_TRY(const std::string text, read_small(kShardIndexName, kMostManifestBytes, manifest_.index_sha256));
+    const std::string path = (packed_.root() / kShardIndexName).string();
+    GLYD_TRY(const Json document, parse_json_strict(text, path));
+    Json weight_map = Json::object();
+    uint64_t total = 0;
+    for (const auto& [name, tensor] : manifest_.tensors) {
+      weight_map[tensor.packed ? name + kPackSuffix : name] = manifest_.source_files[tensor.file].shard;
+      GLYD_TRY(const uint64_t carried, tensor_bytes(*tensor.dtype, tensor.shape));
+      total += tensor.packed ? tensor.packed->bytes : carried;
+    }
+    const Json expected = {{"metadata", {{"total_size", total}}}, {"weight_map", std::move(weight_map)}};
+    if (document != expected)
+      return corrupt("{}: its tensors, shards or total size are not those of {}", path, kManifestName);
+    return Ok{};
+  }
+
   Result<void> config() {
     if (!manifest_.config) return Ok{};
     const ManifestConfig& config = *manifest_.config;
-    GLYD_CHECK(check_small(kConfigName, 2 * kMostConfigBytes, config.sha256));
+    GLYD_TRY(const std::string text, read_small(kConfigName, 2 * kMostConfigBytes, config.sha256));
+    const std::string path = (packed_.root() / kConfigName).string();
+    GLYD_TRY(const OrderedJson document, parse_config(text, path));
+    const auto added = document.find("quantization_config");
+    if (added == document.end() || *added != quantization_config(manifest_.layout, manifest_.glyd_version))
+      return corrupt("{}: its quantization_config is not what {} says", path, kManifestName);
     return carried_file(kKeptConfigName, kConfigName, config.original_bytes, config.original_mode,
                         config.original_sha256);
   }

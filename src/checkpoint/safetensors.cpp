@@ -159,7 +159,10 @@ bool HeaderReader::key(string_t& name) {
 bool HeaderReader::top_key(std::string& name) {
   if (!names_.insert(name).second) return refuse(corrupt("{}: duplicate tensor name {}", where_, json_quote(name)));
   metadata_next_ = name == "__metadata__";
-  if (metadata_next_) return true;
+  if (metadata_next_) {
+    header_.in_data_order = header_.tensors.empty();
+    return true;
+  }
   // Loaders make paths of names, so a name must not climb.
   if (name.empty()) return refuse(corrupt("{}: a tensor has an empty name", where_));
   if (name.find('\0') != std::string::npos)
@@ -185,9 +188,12 @@ bool HeaderReader::tensor_key(const std::string& name) {
 
 Result<void> check_places(SafetensorsHeader& header, uint64_t file_bytes, std::string_view where) {
   const uint64_t data_bytes = file_bytes - header.data_offset();
-  std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const TensorEntry& a, const TensorEntry& b) {
+  const auto lies_before = [](const TensorEntry& a, const TensorEntry& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-  });
+  };
+  header.in_data_order =
+      header.in_data_order && std::is_sorted(header.tensors.begin(), header.tensors.end(), lies_before);
+  std::stable_sort(header.tensors.begin(), header.tensors.end(), lies_before);
   uint64_t expected = 0;
   for (const TensorEntry& tensor : header.tensors) {
     const std::string place = fmt::format("{}: tensor {}", where, json_quote(tensor.name));

@@ -41,6 +41,7 @@ struct SafetensorsHeader {
   std::string text;                  // the JSON as it stands in the file
   SafetensorsMetadata metadata;      // of __metadata__, in order
   std::vector<TensorEntry> tensors;  // in data order
+  bool in_data_order = false;        // the JSON has __metadata__ first, then the tensors as their data lie
   uint64_t data_offset() const { return 8 + text.size(); }
   uint64_t data_bytes() const { return tensors.empty() ? 0 : tensors.back().end; }
 };
