@@ -101,9 +101,10 @@ struct UnitEncoder::State {
   // Hardly a match, and a sample of the bytes is spread evenly: codes would save nothing.
   bool is_noise(ByteSpan raw) const {
     constexpr size_t kSample = 4096;
+    if (raw.size() < 4 * kSample || sequences.size() > raw.size() / 256) return false;
     size_t matched = 0;
     for (const Sequence& q : sequences) matched += q.length;
-    if (raw.size() < 4 * kSample || matched > raw.size() / 64) return false;
+    if (matched > raw.size() / 64) return false;
     uint32_t counts[256] = {};
     for (size_t i = 0; i < kSample; ++i) ++counts[raw[i * (raw.size() / kSample)]];
     uint64_t bits = 0;

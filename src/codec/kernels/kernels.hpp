@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "codec/lz/sequence.hpp"
+
 namespace glyd::codec {
 
 // Huffman decoding table: entry = code length | symbol << 8, indexed by the next kMaxCodeBits bits.
@@ -43,6 +45,20 @@ struct BytesBlock {
   uint8_t* writable_end;
 };
 
+// Sequences of unit[begin, end), of at least 64 bytes, at level max.
+struct MaxSearch {
+  // By the unit's bytes: at most 64 KiB, 8 MiB, any.
+  enum Size { kSmall, kMiddle, kLarge };
+  static constexpr size_t table_bytes(Size size) {
+    return size == kSmall ? 3 << 14 : size == kMiddle ? 3 << 18 : 3 << 19;
+  }
+  const uint8_t* unit;
+  uint32_t begin, end;
+  uint32_t* tables;  // zeros at the unit's start
+  Size size;
+  Sequence* out;  // room for a sequence of every four bytes
+};
+
 struct Kernels {
   bool (*decode_huffman)(const HuffmanLanes&);
   bool (*execute_coded)(const CodedBlock&);
@@ -59,6 +75,8 @@ struct Kernels {
   // (width - 1)].
   void (*split_floats)(const uint8_t* values, size_t count, int width, uint8_t* exponents, uint8_t* rest);
   void (*join_floats)(const uint8_t* exponents, const uint8_t* rest, size_t count, int width, uint8_t* values);
+  // Gives the end of the sequences.
+  Sequence* (*search_max)(const MaxSearch&);
   uint64_t (*hash)(const uint8_t* bytes, size_t count);  // XXH3, 64 bits, seed 0
 };
 

@@ -46,6 +46,7 @@ struct Piece {
   Part part;
   Statistics statistics;
   uint64_t bits;
+  uint64_t joined_bits;  // of this and the next as one
 };
 
 void count(const uint8_t* at, const Sequence& q, uint32_t last_offset, Statistics& s) {
@@ -84,13 +85,17 @@ std::vector<Part> split_block(ByteSpan raw, const Sequences& sequences) {
   pieces.push_back(piece);
   for (Piece& p : pieces) p.bits = p.statistics.bits();
   // Joins the pair that saves most, until none saves.
+  const auto join = [&](size_t i) {
+    Statistics both = pieces[i].statistics;
+    both.add(pieces[i + 1].statistics);
+    pieces[i].joined_bits = both.bits();
+  };
+  for (size_t i = 0; i + 1 < pieces.size(); ++i) join(i);
   while (pieces.size() > 1) {
     uint64_t most = 0, joined_bits = 0;
     size_t best = 0;
     for (size_t i = 0; i + 1 < pieces.size(); ++i) {
-      Statistics both = pieces[i].statistics;
-      both.add(pieces[i + 1].statistics);
-      const uint64_t together = both.bits(), apart = pieces[i].bits + pieces[i + 1].bits;
+      const uint64_t together = pieces[i].joined_bits, apart = pieces[i].bits + pieces[i + 1].bits;
       if (together < apart && apart - together > most) most = apart - together, best = i, joined_bits = together;
     }
     if (most == 0) break;
@@ -101,6 +106,8 @@ std::vector<Part> split_block(ByteSpan raw, const Sequences& sequences) {
     a.part.bytes += b.part.bytes;
     a.bits = joined_bits;
     pieces.erase(pieces.begin() + static_cast<ptrdiff_t>(best) + 1);
+    if (best > 0) join(best - 1);
+    if (best + 1 < pieces.size()) join(best);
   }
   std::vector<Part> parts;
   for (const Piece& p : pieces) parts.push_back(p.part);

@@ -1,0 +1,170 @@
+// search_body.hpp - the search of level max. Included once for each instruction set; all find the same sequences.
+//
+// Two tables of one candidate each, of hashes of five and of eight bytes, and one position of lookahead. An entry holds
+// some more bits of its hash beside the position, so that most candidates that do not match are never loaded. What a
+// sequence costs is waiting for tables and candidates, and branches that go the other way: the next position is looked
+// up before this one is judged, and a length up to 32 is found without a branch.
+#pragma once
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "codec/format.hpp"
+#include "codec/kernels/basics.hpp"
+#include "codec/kernels/kernels.hpp"
+
+namespace glyd::codec {
+namespace {
+
+constexpr uint64_t kHashPrime = 0x9e3779b185ebca87u;
+constexpr uint32_t kSearchMargin = 32;  // bytes of the block that may be loaded at a position which is searched
+constexpr int kSearchStepShift = 8;     // one position more is skipped for every 256 bytes without a match
+constexpr uint32_t kLookBelow = 48;     // a match this long is taken without looking at the next position
+constexpr uint32_t kInsertStep = 4, kInsertStepFar = 8, kInsertNear = 32;  // of a match, what is put in
+constexpr uint32_t kLeastMatch = 4;
+// About what things cost, in bits.
+constexpr int kBitsOfLiteral = 5, kBitsOfNew = 8, kBitsOfRepeat = 6;
+
+// Length of the common prefix; kSearchMargin bytes may be loaded at a, and none of a counts from `a_end` on.
+GLYD_KERNEL_INLINE uint32_t common_bytes(const uint8_t* a, const uint8_t* b, const uint8_t* a_end) {
+#if defined(__AVX2__)
+  const uint8_t* const start = a;
+  do {
+    const __m256i same = _mm256_cmpeq_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)),
+                                           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
+    const auto differ = ~static_cast<uint32_t>(_mm256_movemask_epi8(same));
+    if (GLYD_LIKELY(differ != 0))
+      return static_cast<uint32_t>(a - start) + static_cast<uint32_t>(__builtin_ctz(differ));
+    a += 32;
+    b += 32;
+  } while (a_end - a >= 32);
+  return static_cast<uint32_t>(static_cast<size_t>(a - start) + match_length(a, b, a_end));
+#else
+  return static_cast<uint32_t>(match_length(a, b, a_end));
+#endif
+}
+
+struct Found {
+  uint32_t length, offset;
+  int value;  // about what it saves, in bits
+};
+
+template <int kNearLog, int kFarLog, int kPositionBits>
+GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
+  constexpr int kTagBits = 32 - kPositionBits;
+  constexpr uint32_t kPositionMask = (uint32_t{1} << kPositionBits) - 1;
+  const uint8_t* const base = in.unit;
+  const uint8_t* const stop = base + in.end;
+  Sequence* out = in.out;
+  uint32_t *const near_table = in.tables, *const far_table = near_table + (1 << kNearLog);
+  const auto near_hash = [](uint64_t word) {
+    return static_cast<uint32_t>(((word << 24) * kHashPrime) >> (64 - kNearLog - kTagBits));
+  };
+  const auto far_hash = [](uint64_t word) {
+    return static_cast<uint32_t>((word * kHashPrime) >> (64 - kFarLog - kTagBits));
+  };
+  // Puts a position in; gives the one that was there, or the position itself if that has another hash.
+  const auto swap = [](uint32_t* table, uint32_t hash, uint32_t position) {
+    uint32_t& slot = table[hash >> kTagBits];
+    const uint32_t old = slot, tag = hash << kPositionBits;
+    slot = tag | position;
+    return (old ^ tag) >> kPositionBits == 0 ? old & kPositionMask : position;
+  };
+  struct Candidates {
+    uint32_t near, far;
+  };
+  const auto look_up = [=](uint32_t position) {
+    const uint64_t word = load64(base + position);
+    return Candidates{swap(near_table, near_hash(word), position), swap(far_table, far_hash(word), position)};
+  };
+  const auto put_in = [=](uint32_t position) {
+    const uint64_t word = load64(base + position);
+    const uint32_t near = near_hash(word), far = far_hash(word);
+    near_table[near >> kTagBits] = near << kPositionBits | position;
+    far_table[far >> kTagBits] = far << kPositionBits | position;
+  };
+  uint32_t recent = kFirstOffsets[0], recent1 = kFirstOffsets[1];
+  const auto best_at = [&](uint32_t at, Candidates candidates) {
+    const uint8_t* const here = base + at;
+    Found best{0, 0, 0};
+    if (const uint32_t length = common_bytes(here, here - recent, stop); length >= kLeastMatch)
+      best = {length, recent, static_cast<int>(length) * kBitsOfLiteral - kBitsOfRepeat};
+    const auto judge = [&](uint32_t from) {
+      const uint32_t length = common_bytes(here, base + from, stop), offset = at - from;
+      const int value = static_cast<int>(length) * kBitsOfLiteral - kBitsOfNew - log2_floor(offset);
+      if (value > best.value && length >= kLeastMatch) best = {length, offset, value};
+    };
+    if (candidates.near != at) judge(candidates.near);
+    if (candidates.far != at) judge(candidates.far);
+    return best;
+  };
+
+  const uint32_t limit = in.end - kSearchMargin;
+  uint32_t anchor = in.begin;
+  uint32_t at = in.begin == 0 ? kFirstOffsets[2] : in.begin;  // the first offsets lie in the unit
+  if (at >= limit) return out;
+  Candidates here = look_up(at);
+  while (at < limit) {
+    Candidates after = look_up(at + 1);
+    Found best = best_at(at, here);
+    if (best.value <= 0) {
+      const uint32_t step = (at - anchor) >> kSearchStepShift;
+      ++at;
+      here = after;
+      if (GLYD_UNLIKELY(step != 0)) {
+        at += step;
+        if (at >= limit) break;
+        here = look_up(at);
+      }
+      continue;
+    }
+    while (best.length < kLookBelow && at + 1 < limit) {
+      const Found next = best_at(at + 1, after);
+      if (next.value <= best.value + 1) break;
+      best = next;
+      ++at;
+      after = look_up(at + 1);
+    }
+    uint32_t from = at;
+    while (from > anchor && from > best.offset && base[from - 1] == base[from - 1 - best.offset]) --from, ++best.length;
+    *out++ = {from - anchor, best.length, best.offset};
+    if (best.offset != recent) recent1 = recent, recent = best.offset;
+    anchor = from + best.length;
+    if (anchor >= limit) break;
+    uint32_t inside = at + 2;
+    const uint32_t near_end = anchor < at + kInsertNear ? anchor : at + kInsertNear;
+    for (; inside < near_end; inside += kInsertStep) put_in(inside);
+    for (; inside < anchor; inside += kInsertStepFar) put_in(inside);
+    at = anchor;
+    while (at < limit) {
+      const uint32_t length = common_bytes(base + at, base + at - recent1, stop);
+      if (length < kLeastMatch) break;
+      const uint32_t offset = recent1;
+      recent1 = recent;
+      recent = offset;
+      put_in(at);
+      *out++ = {0, length, offset};
+      at += length;
+      anchor = at;
+    }
+    if (at >= limit) break;
+    here = look_up(at);
+  }
+  return out;
+}
+
+inline Sequence* search_max(const MaxSearch& in) {
+  switch (in.size) {
+    case MaxSearch::kSmall:
+      return search_tables<12, 13, 16>(in);
+    case MaxSearch::kMiddle:
+      return search_tables<16, 17, 23>(in);
+    case MaxSearch::kLarge:
+      break;
+  }
+  return search_tables<17, 18, kMaxUnitLog>(in);
+}
+
+}  // namespace
+}  // namespace glyd::codec
