@@ -69,7 +69,7 @@ Result<bool> StreamDecoder::begin_frame() {
   auto header = parse_frame_header({bytes, got});
   if (!header && any_frame_) return corrupt("what follows the frame that ends at {} is no frame", frame_begin_);
   GLYD_TRY(header_, std::move(header));
-  const uint64_t unit = uint64_t{1} << header_.unit_log;
+  const uint64_t unit = std::min(uint64_t{1} << header_.unit_log, header_.content_bytes);  // not known: the largest
   const auto needs = [&](int threads) { return static_cast<uint64_t>(threads) * (2 * unit + kSlotBytes); };
   while (options_.memory_limit != 0 && options_.threads > 1 && needs(options_.threads) > options_.memory_limit)
     --options_.threads;
@@ -141,37 +141,40 @@ Result<void> StreamDecoder::take_chunk(Slot& slot, bool& is_unit) {
   return {};
 }
 
-Result<void> StreamDecoder::decode_batch(size_t units) {
+// Gives how many of the first `units` are whole; the error of the next one is kept.
+size_t StreamDecoder::decode_batch(size_t units) {
   parallel_for(units, 1, options_.threads, [&](uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; ++i) slots_[i]->result = slots_[i]->decode();
   });
   for (size_t i = 0; i < units; ++i) {
     const ChunkHeader& h = slots_[i]->header;
-    if (!slots_[i]->result)
-      return std::move(slots_[i]->result)
-          .at(fmt::format("content {} to {}", h.position, h.position + h.raw_bytes))
-          .error();
+    if (slots_[i]->result) continue;
+    failure_ =
+        std::move(slots_[i]->result).at(fmt::format("content {} to {}", h.position, h.position + h.raw_bytes)).error();
+    return i;
   }
-  return {};
+  return units;
 }
 
-// A batch of units, fewer at the end of a frame. What lies before an error is served first.
+// A batch of units, fewer at the end of a frame. What lies before an error is served first, whatever the number of
+// threads.
 Result<void> StreamDecoder::fill() {
   ready_ = current_ = served_ = 0;
+  if (failure_) return *failure_;
   if (!in_frame_) {
     GLYD_TRY(const bool more, begin_frame());
     ended_ = !more;
     if (ended_) return {};
   }
   size_t units = 0;
-  while (in_frame_ && units < static_cast<size_t>(options_.threads)) {
+  while (in_frame_ && !failure_ && units < static_cast<size_t>(options_.threads)) {
     if (slots_.size() == units) slots_.push_back(std::make_unique<Slot>());
     bool is_unit = false;
-    GLYD_CHECK(take_chunk(*slots_[units], is_unit));
+    if (auto taken = take_chunk(*slots_[units], is_unit); !taken) failure_ = std::move(taken).error();
     units += is_unit;
   }
-  GLYD_CHECK(decode_batch(units));
-  ready_ = units;
+  ready_ = decode_batch(units);
+  if (ready_ == 0 && failure_) return *failure_;
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "codec/frame/frame.hpp"
@@ -27,13 +28,14 @@ class StreamDecoder {
   Result<bool> begin_frame();
   Result<void> fill();
   Result<void> take_chunk(Slot& slot, bool& is_unit);
-  Result<void> decode_batch(size_t units);
+  size_t decode_batch(size_t units);
   Result<void> end_frame(ByteSpan footer);
 
   Fetch fetch_;
   ReaderOptions options_;
   std::vector<std::unique_ptr<Slot>> slots_;
   size_t ready_ = 0, current_ = 0, served_ = 0;  // slots with content, the one being served, bytes of it given
+  std::optional<Error> failure_;                 // behind what is ready
   FrameHeader header_;
   std::vector<IndexEntry> entries_;
   WholeCheck whole_;

@@ -162,4 +162,94 @@ TEST(CodecC, SalvageGivesTheRest) {
   EXPECT_EQ(report.complete, 0u);
 }
 
+// A source of a whole GiB that is never held: zeros, whose frame is small, and what is read of it is noted.
+struct Watched {
+  std::string frame;
+  uint64_t bytes_read = 0;
+  std::vector<uint64_t> offsets;
+};
+
+glyd_status take_watched(void* context, uint64_t offset, void* bytes, size_t count) {
+  auto& in = *static_cast<Watched*>(context);
+  if (offset > in.frame.size() || count > in.frame.size() - offset) return GLYD_ERROR_IO;
+  in.bytes_read += count;
+  in.offsets.push_back(offset);
+  std::memcpy(bytes, in.frame.data() + offset, count);
+  return GLYD_OK;
+}
+
+TEST(CodecC, ARangeOfAGibibyteTouchesTwoUnits) {
+  glyd_compress_options options{};
+  options.struct_size = sizeof options;
+  Watched in;
+  glyd_compressor* compressor = nullptr;
+  ASSERT_EQ(glyd_compressor_create(&options, append, &in.frame, &compressor), GLYD_OK);
+  // Noise now and then, so that units differ in size.
+  std::string mebibyte(1 << 20, 0);
+  for (uint32_t i = 0; i < 1024; ++i) {
+    for (uint32_t k = 0; k < 64; ++k) mebibyte[k * 16001] = static_cast<char>(i * 2654435761u >> (k % 24));
+    ASSERT_EQ(glyd_compressor_write(compressor, mebibyte.data(), mebibyte.size()), GLYD_OK);
+  }
+  ASSERT_EQ(glyd_compressor_finish(compressor), GLYD_OK);
+  glyd_compressor_free(compressor);
+
+  glyd_reader* reader = nullptr;
+  ASSERT_EQ(glyd_reader_open(take_watched, &in, in.frame.size(), &reader), GLYD_OK) << glyd_last_error();
+  glyd_frame_info info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(glyd_reader_info(reader, &info), GLYD_OK);
+  EXPECT_EQ(info.content_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(info.units, 128u);
+  EXPECT_LT(in.bytes_read, 4096u) << "the index";
+  in.bytes_read = 0;
+  in.offsets.clear();
+  std::string range(1 << 20, 1);
+  const uint64_t begin = (uint64_t{512} << 20) - 1000;  // across two units
+  ASSERT_EQ(glyd_reader_read(reader, nullptr, begin, range.data(), range.size()), GLYD_OK) << glyd_last_error();
+  EXPECT_EQ(in.offsets.size(), 2u);
+  EXPECT_LT(in.bytes_read, 3 * in.frame.size() / 128);
+  EXPECT_EQ(range[1000], static_cast<char>(512u * 2654435761u));
+  glyd_reader_free(reader);
+}
+
+// The progress function stops each call, and the status says so.
+TEST(CodecC, ProgressCanStop) {
+  const std::string content = sample(600000);
+  const std::vector<char> frame = compress(content);
+  const auto stop = [](void*, uint64_t) { return 1; };
+  glyd_compress_options writing{};
+  writing.struct_size = sizeof writing;
+  writing.progress = stop;
+  std::vector<char> out(content.size());
+  size_t bytes = 0;
+  EXPECT_EQ(glyd_compress(content.data(), content.size(), &writing, out.data(), out.size(), &bytes),
+            GLYD_ERROR_CANCELLED);
+  glyd_decompress_options reading{};
+  reading.struct_size = sizeof reading;
+  reading.progress = stop;
+  EXPECT_EQ(glyd_decompress(frame.data(), frame.size(), &reading, out.data(), out.size(), &bytes),
+            GLYD_ERROR_CANCELLED);
+  EXPECT_EQ(glyd_frame_verify(frame.data(), frame.size(), &reading), GLYD_ERROR_CANCELLED);
+}
+
+// A frame may ask for much; the ceiling refuses it and says what it takes, and raising it is all it takes.
+TEST(CodecC, TheMemoryCeilingIsHonoured) {
+  const std::string content = sample(3000000);
+  const std::vector<char> frame = compress(content);
+  glyd_decompress_options options{};
+  options.struct_size = sizeof options;
+  options.memory_limit = 1 << 20;
+  std::string out(content.size(), 0);
+  size_t bytes = 0;
+  EXPECT_EQ(glyd_decompress(frame.data(), frame.size(), &options, out.data(), out.size(), &bytes),
+            GLYD_ERROR_OUT_OF_MEMORY);
+  EXPECT_NE(std::string(glyd_last_error()).find("raise it"), std::string::npos);
+  glyd_frame_info info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(glyd_frame_read_info(frame.data(), frame.size(), &info), GLYD_OK);
+  options.memory_limit = info.memory_bytes;
+  EXPECT_EQ(glyd_decompress(frame.data(), frame.size(), &options, out.data(), out.size(), &bytes), GLYD_OK);
+  EXPECT_EQ(out, content);
+}
+
 }  // namespace

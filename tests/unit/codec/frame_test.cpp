@@ -175,6 +175,40 @@ TEST(FrameStream, GivesTheContentOfFramesInARow) {
   }
 }
 
+// Whole units before an error go out first, however many are decoded side by side.
+TEST(FrameStream, GivesWhatLiesBeforeAnError) {
+  const Bytes content = test::text(5 * (128 << 10), 21);
+  const Bytes frame = test::write_frame(content, test::small_units()).value();
+  const MemorySource source(frame);
+  const auto reader = FrameReader::open(source);
+  ASSERT_TRUE(reader);
+  const UnitPlace& fourth = reader.value().units()[3];
+  Bytes cut(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(fourth.chunk_offset + 100)), damaged = frame;
+  damaged[fourth.chunk_offset + 100] ^= 1;
+  for (const Bytes& broken : {cut, damaged}) {
+    for (const int threads : {1, 2, 3, 8}) {
+      size_t at = 0;
+      ReaderOptions options;
+      options.threads = threads;
+      StreamDecoder decoder(
+          [&](MutableByteSpan bytes) -> Result<size_t> {
+            const size_t count = std::min(bytes.size(), broken.size() - at);
+            std::copy_n(broken.begin() + static_cast<ptrdiff_t>(at), count, bytes.begin());
+            at += count;
+            return count;
+          },
+          options);
+      Bytes given, part(100000);
+      auto got = decoder.read(part);
+      for (; got && got.value() != 0; got = decoder.read(part))
+        given.insert(given.end(), part.begin(), part.begin() + static_cast<ptrdiff_t>(got.value()));
+      EXPECT_FALSE(got);
+      EXPECT_FALSE(decoder.read(part)) << "the error stays";
+      EXPECT_TRUE(given == Bytes(content.begin(), content.begin() + 3 * (128 << 10))) << given.size();
+    }
+  }
+}
+
 TEST(FrameStream, ACutIsAnErrorThatSaysSo) {
   const Bytes frame = test::write_frame(test::text(300000, 17), test::small_units()).value();
   for (size_t cut = 0; cut < frame.size(); cut += cut < 60 || cut + 60 > frame.size() ? 1 : 997) {

@@ -1,0 +1,107 @@
+// fuzz_codec_roundtrip.cpp - contents out of any bytes: at every level the frame is the same from every instruction
+// set, at any number of threads and from any pieces; is within its bound; and gives the content back, also by the
+// reference.
+#include <algorithm>
+#include <vector>
+
+#include "codec/frame/reader.hpp"
+#include "codec/frame/writer.hpp"
+#include "codec_reference.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/isas.hpp"
+
+namespace {
+
+namespace codec = glyd::codec;
+using glyd::fuzz::check;
+using glyd::fuzz::GuardedBuffer;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::size_t kHeadBytes = 4;
+constexpr std::size_t kMostContent = 40000;
+constexpr std::size_t kMostLong = 300000;  // three units
+
+// The first bytes say what is made of the rest: the bytes themselves, or more of the kind.
+Bytes make_content(glyd::ByteSpan input) {
+  const glyd::ByteSpan text = input.subspan(kHeadBytes);
+  const std::uint8_t kind = input[0] % 6;
+  if (kind == 0 || text.empty()) return {text.begin(), text.end()};
+  const std::size_t most = input[3] % 16 == 0 ? kMostLong : kMostContent;
+  const std::size_t count = (input[1] | std::size_t{input[2]} << 8) * 8 % most;
+  Bytes content;
+  std::uint32_t noise = input[3];
+  const auto next = [&noise] { return (noise = noise * 1664525 + 1013904223) >> 8; };
+  while (content.size() < count) {
+    const std::size_t at = content.size();
+    const std::uint8_t byte = text[at % text.size()];
+    if (kind == 1) {  // copies from all distances
+      const std::size_t length = 1 + byte % 64, distance = 1 + next() % (at + 1);
+      for (std::size_t i = 0; i < length; ++i)
+        content.push_back(content.size() < distance ? byte : content[content.size() - distance]);
+    } else if (kind == 2) {  // bf16
+      content.push_back(static_cast<std::uint8_t>(next()));
+      content.push_back(static_cast<std::uint8_t>((next() & 0x80) | (0x3c + byte % 4)));
+    } else if (kind == 3) {  // fp32
+      for (int i = 0; i < 3; ++i) content.push_back(static_cast<std::uint8_t>(next()));
+      content.push_back(static_cast<std::uint8_t>(0x3d + byte % 2));
+    } else if (kind == 4) {  // a field that counts up
+      for (const std::uint32_t word : {static_cast<std::uint32_t>(at / 8), static_cast<std::uint32_t>(byte)})
+        for (int i = 0; i < 4; ++i) content.push_back(static_cast<std::uint8_t>(word >> (8 * i)));
+    } else {  // runs
+      content.insert(content.end(), 1 + next() % 400, byte);
+    }
+  }
+  content.resize(count);
+  return content;
+}
+
+Bytes write(glyd::ByteSpan content, codec::Level level, int threads, std::size_t piece) {
+  Bytes frame;
+  codec::WriterOptions options;
+  options.level = level;
+  options.unit_log = codec::kMinUnitLog;
+  options.threads = threads;
+  options.content_bytes = content.size();
+  codec::FrameWriter writer(options, [&](glyd::ByteSpan bytes) -> glyd::Result<void> {
+    frame.insert(frame.end(), bytes.begin(), bytes.end());
+    return {};
+  });
+  check(static_cast<bool>(writer.begin()));
+  for (glyd::ByteSpan rest = content; piece != 0 && !rest.empty(); rest = rest.subspan(std::min(piece, rest.size())))
+    check(static_cast<bool>(writer.write(rest.first(std::min(piece, rest.size())))));
+  check(static_cast<bool>(writer.finish(piece == 0 ? content : glyd::ByteSpan{})));
+  return frame;
+}
+
+void expect_round_trip(glyd::ByteSpan content, codec::Level level) {
+  Bytes first;
+  for (const glyd::Isa isa : glyd::fuzz::isas()) {
+    const glyd::ScopedIsa scoped(isa);
+    for (const int threads : {1, 2}) {
+      const Bytes frame = write(content, level, threads, threads == 1 ? 0 : 7777);
+      if (first.empty()) first = frame;
+      check(frame == first);
+    }
+    GuardedBuffer stored{glyd::ByteSpan(first)}, out(content.size());
+    stored.seal();
+    const codec::MemorySource source(stored.bytes());
+    const auto reader = codec::FrameReader::open(source);
+    check(static_cast<bool>(reader) && reader.value().content_bytes() == content.size());
+    const auto target = out.as<std::uint8_t>();
+    check(static_cast<bool>(reader.value().read_all(target, {.threads = 2, .progress = nullptr})));
+    check(std::equal(content.begin(), content.end(), target.begin()));
+  }
+  check(first.size() <= codec::frame_bound(content.size(), codec::kMinUnitLog, 0));
+  check(glyd::reference::decode_frames(first) == Bytes(content.begin(), content.end()));  // a throw is a finding too
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < kHeadBytes) return 0;
+  GuardedBuffer content{glyd::ByteSpan(make_content({data, size}))};
+  content.seal();
+  for (const codec::Level level : {codec::Level::kDefault, codec::Level::kMax, codec::Level::kUltra})
+    expect_round_trip(content.bytes(), level);
+  return 0;
+}
