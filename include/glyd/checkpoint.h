@@ -105,7 +105,8 @@ GLYD_API glyd_status glyd_checkpoint_fit(const char* source, const glyd_fit_opti
                                          glyd_text** document) GLYD_NOEXCEPT;
 
 // CPU, libraries, GPU and driver found, exactness verdicts, and the command that brings what is missing. Document:
-// {"version","cpu":{...},"libraries":[...],"gpu":{...},"verdicts":[...],"advice":[...]}.
+// {"version","cpu":{...},"libraries":[...],"gpu":{...},"verdicts":[{"product","exact","runs"}],"advice":[...]}; exact
+// is null where the product does not run here.
 GLYD_API glyd_status glyd_doctor(glyd_text** document) GLYD_NOEXCEPT;
 
 #ifdef __cplusplus

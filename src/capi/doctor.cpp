@@ -12,6 +12,7 @@
 #include "base/cpu.hpp"
 #include "base/guard.hpp"
 #include "base/parallel.hpp"
+#include "capi/doctor_verdicts.hpp"
 #include "capi/text.hpp"
 #include "glyd/checkpoint.h"
 
@@ -51,6 +52,16 @@ std::string cpu_model() {
   return "unknown";
 }
 
+// MemAvailable of /proc/meminfo: what can be taken without swapping. 0 if it is not told.
+uint64_t available_memory() {
+  std::ifstream info("/proc/meminfo");
+  std::string name, unit;
+  for (uint64_t kibibytes = 0; info >> name >> kibibytes; std::getline(info, unit)) {
+    if (name == "MemAvailable:") return kibibytes << 10;
+  }
+  return 0;
+}
+
 OrderedJson cpu_json() {
   const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
   const auto page = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
@@ -58,7 +69,27 @@ OrderedJson cpu_json() {
           {"instruction_set", isa_name(cpu_isa())},
           {"instruction_set_available", isa_name(cpu_isa_detected())},
           {"threads", available_cpus()},
-          {"memory_bytes", pages * page}};
+          {"memory_bytes", pages * page},
+          {"memory_available_bytes", available_memory()}};
+}
+
+DoctorFindings findings(const OrderedJson& gpu, const std::string& glyd_cuda, const std::string& cublas) {
+  DoctorFindings found;
+  found.instruction_set = isa_name(cpu_isa());
+  found.has_driver = !gpu["driver"].is_null();
+  for (const auto& device : gpu["devices"]) {
+    const auto capability = device["compute_capability"].get<std::string>();
+    const size_t point = capability.find('.');
+    found.gpus.push_back(
+        {device["name"].get<std::string>(), std::atoi(capability.c_str()), std::atoi(capability.c_str() + point + 1)});
+  }
+  found.has_glyd_cuda = !glyd_cuda.empty();
+  found.has_cublas = !cublas.empty();
+  if (found.has_glyd_cuda) {
+    const Library library(glyd_cuda);
+    if (auto* abi = library.find<uint32_t()>("glyd_cuda_abi_version"); abi != nullptr) found.glyd_cuda_abi = abi();
+  }
+  return found;
 }
 
 // The few calls of the driver's API that are needed to name its devices.
@@ -164,15 +195,23 @@ OrderedJson diagnose() {
     advise("cuBLAS (exact products and the route that decodes and multiplies)", "pip install nvidia-cublas");
   if (cpu_isa() != cpu_isa_detected())
     advise("the CPU's best instruction set, which GLYD_CPU turns off", "unset GLYD_CPU");
+  // A pack holds the largest tensor three times over (checkpoint.md): a small machine still packs, one tensor at a
+  // time.
+  constexpr uint64_t kLittleMemory = uint64_t{1} << 30;
+  OrderedJson cpu = cpu_json();
+  if (const auto memory = cpu["memory_available_bytes"].get<uint64_t>(); memory != 0 && memory < kLittleMemory)
+    advise("memory: less than 1 GiB is available; pack needs three times the largest tensor and 256 MiB",
+           "end other programs, or pack on another machine");
+  OrderedJson verdicts = doctor_verdicts(findings(gpu, glyd_cuda, cublas));
   return {{"version", glyd_version()},
-          {"cpu", cpu_json()},
+          {"cpu", std::move(cpu)},
           {"libraries",
            {library_json("OpenSSL", OpenSSL_version(OPENSSL_VERSION), "sha256"),
             library_json("libglyd_cuda", glyd_cuda, "GPU routes"),
             library_json("cuBLASLt", cublas, "exact products on the GPU"),
             library_json("nvcc", nvcc, "building libglyd_cuda")}},
           {"gpu", std::move(gpu)},
-          {"verdicts", OrderedJson::array()},
+          {"verdicts", std::move(verdicts)},
           {"advice", std::move(advice)}};
 }
 
