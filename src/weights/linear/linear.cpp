@@ -1,7 +1,8 @@
 // linear.cpp - Y = X * W^T from packed bytes: a strip of 16 rows at a time, decoded tile by tile into the first-level
 // cache and multiplied by every token there. Threads share out strips, so that no sum depends on their number.
 //
-// Three ways to a strip's weights:
+// Four ways to a strip's weights:
+//  - one token (`fast`, AVX2): from the pack's bytes to the sums in registers;
 //  - fused (`fast`, x small enough to be scaled and permuted once): records decoded as they are cheapest, a record
 //  ahead of the products;
 //  - direct (`raw`, not transposed): the pack's own rows;
@@ -22,14 +23,15 @@ namespace glyd {
 namespace {
 
 // Memory of one thread: two tiles, the sums of 64 tokens at up to 16 floats each, and (the caller's thread alone) x
-// scaled. 248 KiB.
+// scaled. 253 KiB.
 constexpr size_t kTiles = 2, kTileValues = kStripRows * kTileStride, kTileBytes = 2 * kTileValues;
 constexpr uint64_t kTokenBlock = 64;
 constexpr size_t kMostWidth = 16;
 constexpr size_t kSumBytes = kTokenBlock * kStripRows * kMostWidth * sizeof(float);
 constexpr size_t kScaledBytes = 168 << 10;
 constexpr size_t kMargin = 64;  // before the tiles: kReadBefore
-constexpr size_t kWorkspaceBytes = kMargin + kTiles * kTileBytes + kSumBytes + kScaledBytes;
+constexpr size_t kWidenedBytes = kTiles * kTileBytes + kSumBytes + kScaledBytes;
+constexpr size_t kWorkspaceBytes = kMargin + kWidenedBytes + 2 * kUpperBytes;
 static_assert(kWorkspaceBytes <= 256 << 10 && kMargin >= kReadBefore && kPackHeaderBytes >= kReadBefore);
 
 constexpr uint64_t kThreadProducts = uint64_t{1}
@@ -39,14 +41,23 @@ struct Workspace {
   uint16_t* tiles;
   float* sums;
   uint16_t* scaled_x;
+  float* widened_x;  // all of the above, for one token
+  uint8_t* uppers;   // two records' upper parts, the window's everywhere
 };
+
+void clear_uppers(uint8_t* uppers) { std::memset(uppers, upper_byte(fast::kWindowUpper), 2 * kUpperBytes); }
 
 // This thread's, kept for its next call.
 Workspace workspace() {
-  thread_local AlignedBuffer memory(kWorkspaceBytes);
+  thread_local AlignedBuffer memory = [] {
+    AlignedBuffer fresh(kWorkspaceBytes);
+    clear_uppers(fresh.data() + kMargin + kWidenedBytes);
+    return fresh;
+  }();
   uint8_t* p = memory.data() + kMargin;
   return {reinterpret_cast<uint16_t*>(p), reinterpret_cast<float*>(p + kTiles * kTileBytes),
-          reinterpret_cast<uint16_t*>(p + kTiles * kTileBytes + kSumBytes)};
+          reinterpret_cast<uint16_t*>(p + kTiles * kTileBytes + kSumBytes), reinterpret_cast<float*>(p),
+          p + kWidenedBytes};
 }
 
 uint16_t round_to_bf16(float value) {
@@ -175,6 +186,10 @@ void multiply_direct(const Job& job, uint64_t strip) {
   }
 }
 
+Error broken_patches(uint64_t strip, uint64_t record) {
+  return corrupt("pack: fast: strip {}, record {}: patches do not fit their slot or the overflow array", strip, record);
+}
+
 // A record is decoded and patched while the one before it is multiplied: its patches are 16-bit stores, which the wide
 // loads of the products would wait for if they came at once.
 Result<void> multiply_fused(const Job& job, const ShiftedRecords& records, const uint16_t* scaled_x, uint64_t strip) {
@@ -183,8 +198,7 @@ Result<void> multiply_fused(const Job& job, const ShiftedRecords& records, const
   clear_sums(job, job.args.tokens, space.sums);
   for (uint64_t next = 0; next <= count; ++next) {
     if (next < count && !records.decode(job.first_strip() + strip, next, space.tiles + next % 2 * kTileValues)) {
-      return corrupt("pack: fast: strip {}, record {}: patches do not fit their slot or the overflow array",
-                     job.first_strip() + strip, next);
+      return broken_patches(job.first_strip() + strip, next);
     }
     if (next == 0) continue;
     const uint64_t col = (next - 1) * kTileStride;
@@ -200,6 +214,33 @@ Result<void> multiply_fused(const Job& job, const ShiftedRecords& records, const
                      .sums = space.sums});
   }
   store_sums(job, strip, 0, job.args.tokens, space.sums, job.kernels.reduce_fragments);
+  return Ok{};
+}
+
+// One token: from the pack's bytes to the sums with no tile between. Patches are bytes that dot_record joins in; those
+// of a record are set while the one before it is multiplied, for the same reason.
+Result<void> multiply_one_token(const Job& job, const ShiftedRecords& records, const float* x, uint64_t strip) {
+  uint8_t* const uppers = workspace().uppers;
+  float sums[kFragmentRows * 2 * kMostWidth] = {};
+  const size_t width = job.kernels.width;
+  alignas(64) uint8_t scratch[fast::kRecordBytes];
+  const uint64_t count = fast::records_a_strip(job.grid().steps()), place = job.first_strip() + strip;
+  for (uint64_t next = 0; next <= count; ++next) {
+    if (next < count && !records.set_upper(place, next, uppers + next % 2 * kUpperBytes)) {
+      clear_uppers(uppers);
+      return broken_patches(place, next);
+    }
+    if (next == 0) continue;
+    const uint64_t record = next - 1;
+    job.kernels.dot_record(records.planes(place, record, scratch), uppers + record % 2 * kUpperBytes,
+                           x + record * kTileStride, sums);
+  }
+  for (size_t g = 0; g < kFragmentRows; ++g) {
+    for (size_t i = 0; i < width; ++i) {
+      sums[g * width + i] = sums[2 * g * width + i] + sums[(2 * g + 1) * width + i];
+    }
+  }
+  store_sums(job, strip, 0, 1, sums, job.kernels.reduce_fragments);
   return Ok{};
 }
 
@@ -225,6 +266,8 @@ Result<void> for_strips(const Job& job, int threads, Multiply multiply) {
   return failure.result();
 }
 
+int shift_of(const PackHeader& header) { return static_cast<int>(header.base) - 120; }
+
 // Null if x does not fit the scratch memory or cannot be scaled exactly.
 const uint16_t* try_scale(const Job& job) {
   const PackHeader& header = job.pack.header;
@@ -232,8 +275,23 @@ const uint16_t* try_scale(const Job& job) {
   const uint64_t token_bytes = 2 * kFragmentStep * header.grid.steps();
   if (job.args.tokens > kTokenBlock || job.args.tokens * token_bytes > kScaledBytes) return nullptr;
   uint16_t* out = workspace().scaled_x;
-  const int shift = static_cast<int>(header.base) - 120;
-  return scale_x(job.args.x, job.args.tokens, job.args.x_stride, header.grid.cols, shift, out) ? out : nullptr;
+  return scale_x(job.args.x, job.args.tokens, job.args.x_stride, header.grid.cols, shift_of(header), out) ? out
+                                                                                                          : nullptr;
+}
+
+// The same of one token, as dot_record reads it: whole records, zeros behind the last step.
+const float* try_widen(const Job& job) {
+  const PackHeader& header = job.pack.header;
+  if (job.kernels.dot_record == nullptr || header.layout != Layout::kFast || !header.fusible || job.args.tokens != 1)
+    return nullptr;
+  const uint64_t steps = header.grid.steps(), values = fast::records_a_strip(steps) * kTileStride;
+  if (values * sizeof(float) > kWidenedBytes) return nullptr;
+  float* const out = workspace().widened_x;
+  uint16_t* const scaled = reinterpret_cast<uint16_t*>(out + values / 2);  // the second half, widened from its front on
+  std::fill(scaled + steps * kFragmentStep, scaled + values, uint16_t{0});
+  if (!scale_x(job.args.x, 1, job.args.x_stride, header.grid.cols, shift_of(header), scaled)) return nullptr;
+  job.kernels.widen_x(scaled, values, out);
+  return out;
 }
 
 Result<void> check_args(const Grid& grid, const LinearArgs& args) {
@@ -264,6 +322,10 @@ Result<void> linear(ByteSpan bytes, const LinearArgs& args, int threads) {
       multiply_direct(job, strip);
       return Ok{};
     });
+  }
+  if (const float* x = try_widen(job)) {
+    const ShiftedRecords records(pack, job.kernels);
+    return for_strips(job, threads, [&](uint64_t strip) { return multiply_one_token(job, records, x, strip); });
   }
   if (const uint16_t* x = try_scale(job)) {
     const ShiftedRecords records(pack, job.kernels);

@@ -1,5 +1,6 @@
 // linear_avx2.cpp - products with AVX2 and FMA: a register of 16 bf16 weights becomes two of fp32, its even and its odd
 // columns, by a shift and a mask; x likewise.
+#include "format/fast_patch.hpp"
 #include "weights/linear/linear_kernels.hpp"
 
 #if defined(__AVX2__) && defined(__FMA__)
@@ -139,23 +140,18 @@ inline __m256i rotate_right(__m256i v) {
   return _mm256_or_si256(_mm256_srli_epi32(v, kBits), _mm256_slli_epi32(v, 32 - kBits));
 }
 
-// Words a, b of one step and c, d of the next, of 8 lanes, joined with the low plane's 128 bytes: two rows of a
-// fragment tile by two steps.
-inline void join_steps(__m256i a, __m256i b, __m256i c, __m256i d, const uint8_t* low, uint16_t* out) {
-  const __m256i keep = _mm256_set1_epi32(static_cast<int>(fast::kHighMask));
-  const __m256i window = _mm256_set1_epi8(fast::kWindowUpper << 2);  // the exponent's fixed upper bits
-  const __m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b);
-  const __m256i cd0 = _mm256_unpacklo_epi32(c, d), cd1 = _mm256_unpackhi_epi32(c, d);
-  // Lanes 0 and 1, 2 and 3, 4 and 5, 6 and 7: four words each, as the low plane has them.
-  const __m256i quads[4] = {_mm256_unpacklo_epi64(ab0, cd0), _mm256_unpackhi_epi64(ab0, cd0),
-                            _mm256_unpacklo_epi64(ab1, cd1), _mm256_unpackhi_epi64(ab1, cd1)};
-  GLYD_UNROLL for (size_t i = 0; i < 4; ++i) {
-    const __m256i high = _mm256_or_si256(_mm256_and_si256(quads[i], keep), window);
-    const __m256i lows = load(low + 32 * i);
-    uint16_t* row = out + i / 2 * kTileStride + i % 2 * 16;
-    _mm256_store_si256(reinterpret_cast<__m256i*>(row), _mm256_unpacklo_epi8(lows, high));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(row + kFragmentStep), _mm256_unpackhi_epi8(lows, high));
-  }
+// Words a, b of one step and c, d of the next, of 8 lanes. Transposed: lanes 0 and 1, 2 and 3, 4 and 5, 6 and 7, four
+// words each, as the low plane has them.
+struct Words {
+  __m256i a, b, c, d;
+};
+inline void transpose(const Words& words, __m256i (&quads)[4]) {
+  const __m256i ab0 = _mm256_unpacklo_epi32(words.a, words.b), ab1 = _mm256_unpackhi_epi32(words.a, words.b);
+  const __m256i cd0 = _mm256_unpacklo_epi32(words.c, words.d), cd1 = _mm256_unpackhi_epi32(words.c, words.d);
+  quads[0] = _mm256_unpacklo_epi64(ab0, cd0);
+  quads[1] = _mm256_unpackhi_epi64(ab0, cd0);
+  quads[2] = _mm256_unpacklo_epi64(ab1, cd1);
+  quads[3] = _mm256_unpackhi_epi64(ab1, cd1);
 }
 
 template <size_t kBytes>
@@ -163,23 +159,128 @@ inline void prefetch(const uint8_t* p) {
   GLYD_UNROLL for (size_t i = 0; i < kBytes; i += 64) _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T0);
 }
 
-void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
-  const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
+// The high words of 8 lanes of a chunk: of steps 0 and 1, and of steps 2 and 3. Bits outside fast::kHighMask are not
+// cleared.
+inline void load_high(const uint8_t* high, Words& front, Words& back) {
   const __m256i lanes = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
   const __m256i m0 = _mm256_set1_epi32(0x60606060), m1 = _mm256_set1_epi32(0x18181818),
                 m2 = _mm256_set1_epi32(0x06060606);
+  const __m256i x0 = _mm256_permutevar8x32_epi32(load(high), lanes);
+  const __m256i x1 = _mm256_permutevar8x32_epi32(load(high + 128), lanes);
+  const __m256i x2 = _mm256_permutevar8x32_epi32(load(high + 256), lanes);
+  front = {x0, rotate_right<3>(x0), x1, rotate_right<3>(x1)};
+  const __m256i t =
+      _mm256_or_si256(_mm256_or_si256(_mm256_and_si256(x0, m0), _mm256_and_si256(_mm256_srli_epi32(x1, 2), m1)),
+                      _mm256_and_si256(_mm256_srli_epi32(x2, 4), m2));
+  back = {x2, rotate_right<3>(x2), rotate_right<5>(t), rotate_right<2>(t)};
+}
+
+inline __m256i keep_high(__m256i words) {
+  return _mm256_and_si256(words, _mm256_set1_epi32(static_cast<int>(fast::kHighMask)));
+}
+
+// Two steps of 8 lanes, joined with the low plane's 128 bytes: two rows of a fragment tile.
+inline void join_steps(const Words& words, const uint8_t* low, uint16_t* out) {
+  const __m256i window = _mm256_set1_epi8(static_cast<char>(upper_byte(fast::kWindowUpper)));
+  __m256i quads[4];
+  transpose(words, quads);
+  GLYD_UNROLL for (size_t i = 0; i < 4; ++i) {
+    const __m256i high = _mm256_or_si256(keep_high(quads[i]), window);
+    const __m256i lows = load(low + 32 * i);
+    uint16_t* row = out + i / 2 * kTileStride + i % 2 * 16;
+    _mm256_store_si256(reinterpret_cast<__m256i*>(row), _mm256_unpacklo_epi8(lows, high));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(row + kFragmentStep), _mm256_unpackhi_epi8(lows, high));
+  }
+}
+
+void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
+  const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
   for (size_t eighth = 0; eighth < 4; ++eighth) {
-    const __m256i x0 = _mm256_permutevar8x32_epi32(load(high + 32 * eighth), lanes);
-    const __m256i x1 = _mm256_permutevar8x32_epi32(load(high + 128 + 32 * eighth), lanes);
-    const __m256i x2 = _mm256_permutevar8x32_epi32(load(high + 256 + 32 * eighth), lanes);
+    Words front, back;
+    load_high(high + 32 * eighth, front, back);
     prefetch<fast::kChunkBytes / 4>(chunk + kPrefetchAhead + eighth * (fast::kChunkBytes / 4));
     uint16_t* out = tile + 2 * eighth * kTileStride;
-    join_steps(x0, rotate_right<3>(x0), x1, rotate_right<3>(x1), chunk + 128 * eighth, out);
-    const __m256i t =
-        _mm256_or_si256(_mm256_or_si256(_mm256_and_si256(x0, m0), _mm256_and_si256(_mm256_srli_epi32(x1, 2), m1)),
-                        _mm256_and_si256(_mm256_srli_epi32(x2, 4), m2));
-    join_steps(x2, rotate_right<3>(x2), rotate_right<5>(t), rotate_right<2>(t), chunk + 512 + 128 * eighth,
-               out + 2 * kFragmentStep);
+    join_steps(front, chunk + 128 * eighth, out);
+    join_steps(back, chunk + 512 + 128 * eighth, out + 2 * kFragmentStep);
+  }
+}
+
+inline Halves load_halves(const float* x) { return {_mm256_loadu_ps(x), _mm256_loadu_ps(x + kWidth)}; }
+
+void widen_x(const uint16_t* x, size_t count, float* out) {
+  for (size_t i = 0; i < count; i += kStep) {
+    const Halves halves = widen(load(x + i));
+    _mm256_storeu_ps(out + i, halves.even);
+    _mm256_storeu_ps(out + i + kWidth, halves.odd);
+  }
+}
+
+// Two steps of 8 lanes times x: sums[g][0] of even, sums[g][1] of odd columns.
+inline void dot_steps(const Words& words, const uint8_t* low, uint8_t* upper, const float* x, __m256 (&sums)[2][2]) {
+  const __m256i window = _mm256_set1_epi8(static_cast<char>(upper_byte(fast::kWindowUpper)));
+  __m256i quads[4];
+  transpose(words, quads);
+  GLYD_UNROLL for (size_t q = 0; q < 2; ++q) {
+    const Halves x0 = load_halves(x + kStep * q), x1 = load_halves(x + kFragmentStep + kStep * q);
+    GLYD_UNROLL for (size_t g = 0; g < 2; ++g) {
+      const size_t i = 2 * g + q;
+      const __m256i high = _mm256_or_si256(keep_high(quads[i]), load(upper + 32 * i)), lows = load(low + 32 * i);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(upper + 32 * i), window);
+      const Halves w0 = widen(_mm256_unpacklo_epi8(lows, high)), w1 = widen(_mm256_unpackhi_epi8(lows, high));
+      sums[g][0] = _mm256_fmadd_ps(w0.even, x0.even, sums[g][0]);
+      sums[g][1] = _mm256_fmadd_ps(w0.odd, x0.odd, sums[g][1]);
+      sums[g][0] = _mm256_fmadd_ps(w1.even, x1.even, sums[g][0]);
+      sums[g][1] = _mm256_fmadd_ps(w1.odd, x1.odd, sums[g][1]);
+    }
+  }
+}
+
+void dot_record(const uint8_t* record, uint8_t* upper, const float* x, float* sums) {
+  for (size_t chunk = 0; chunk < 2; ++chunk) {
+    const uint8_t* high = record + fast::low_plane_bytes(fast::kChunkSteps);
+    for (size_t eighth = 0; eighth < 4; ++eighth) {
+      Words front, back;
+      load_high(high + 32 * eighth, front, back);
+      prefetch<fast::kChunkBytes / 4>(record + kPrefetchAhead + eighth * (fast::kChunkBytes / 4));
+      float* const memory = sums + eighth * 4 * kWidth;
+      __m256 held[2][2];
+      GLYD_UNROLL for (size_t i = 0; i < 4; ++i) held[i / 2][i % 2] = _mm256_loadu_ps(memory + i * kWidth);
+      dot_steps(front, record + 128 * eighth, upper + 128 * eighth, x, held);
+      dot_steps(back, record + 512 + 128 * eighth, upper + 512 + 128 * eighth, x + 2 * kFragmentStep, held);
+      GLYD_UNROLL for (size_t i = 0; i < 4; ++i) _mm256_storeu_ps(memory + i * kWidth, held[i / 2][i % 2]);
+    }
+    record += fast::kChunkBytes;
+    upper += fast::kChunkSteps * kStepWeights;
+    x += fast::kChunkSteps * kFragmentStep;
+  }
+}
+
+// Eight entries of 12 bits at a time.
+void set_upper(const uint8_t* entries, uint32_t first, uint32_t all, uint8_t* upper) {
+  constexpr int16_t kSpare = 2 * fast::kChunkWeights;
+  const __m128i pairs = _mm_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11);
+  const __m128i left = _mm_setr_epi16(16, 1, 16, 1, 16, 1, 16, 1);  // even entries up by the 4 bits that odd ones are
+  const __m128i parts =
+      _mm_cvtsi32_si128(upper_byte(fast::upper_of_class(0)) | upper_byte(fast::upper_of_class(1)) << 8 |
+                        upper_byte(fast::upper_of_class(2)) << 16 | upper_byte(fast::upper_of_class(3)) << 24);
+  const __m128i to_bytes = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m128i firsts = _mm_set1_epi16(static_cast<int16_t>(first)), ends = _mm_set1_epi16(static_cast<int16_t>(all));
+  __m128i index = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);
+  for (uint32_t i = 0; i < all; i += 8, entries += 12) {
+    const __m128i raw = _mm_loadu_si128(reinterpret_cast<const __m128i*>(entries));
+    const __m128i top = _mm_mullo_epi16(_mm_shuffle_epi8(raw, pairs), left);  // entries in bits 4-15
+    const __m128i second = _mm_andnot_si128(_mm_cmpgt_epi16(firsts, index), _mm_set1_epi16(fast::kChunkWeights));
+    const __m128i place = _mm_or_si128(_mm_and_si128(_mm_srli_epi16(top, 4), _mm_set1_epi16(0x3ff)), second);
+    const __m128i places = _mm_blendv_epi8(_mm_set1_epi16(kSpare), place, _mm_cmpgt_epi16(ends, index));
+    const __m128i part = _mm_shuffle_epi8(parts, _mm_shuffle_epi8(_mm_srli_epi16(top, 14), to_bytes));
+    const auto bytes = static_cast<uint64_t>(_mm_cvtsi128_si64(part));
+    const auto front = static_cast<uint64_t>(_mm_cvtsi128_si64(places));
+    const auto back = static_cast<uint64_t>(_mm_extract_epi64(places, 1));
+    GLYD_UNROLL for (uint32_t k = 0; k < 4; ++k) {
+      upper[front >> 16 * k & 0xffff] = static_cast<uint8_t>(bytes >> 8 * k);
+      upper[back >> 16 * k & 0xffff] = static_cast<uint8_t>(bytes >> 8 * (k + 4));
+    }
+    index = _mm_add_epi16(index, _mm_set1_epi16(8));
   }
 }
 
@@ -190,7 +291,10 @@ const LinearKernels& linear_kernels_avx2() {
                                          .dot = dot,
                                          .reduce = reduce,
                                          .reduce_fragments = reduce_fragments,
-                                         .decode_chunk = decode_chunk};
+                                         .decode_chunk = decode_chunk,
+                                         .dot_record = dot_record,
+                                         .widen_x = widen_x,
+                                         .set_upper = set_upper};
   return kernels;
 }
 

@@ -35,6 +35,9 @@ consteval PlaceTable make_place_table() {
 }
 inline constexpr PlaceTable kPlaces = make_place_table();
 
+// An exponent's upper part where the high byte of a bf16 value has it.
+constexpr uint8_t upper_byte(uint32_t upper) { return static_cast<uint8_t>(upper << 2); }
+
 // One strip of weights by some columns, times some tokens.
 struct DotArgs {
   const uint8_t* weights;    // bf16 values at any alignment
@@ -49,12 +52,16 @@ struct DotArgs {
   float* sums;  // [tokens][16][width], added to
 };
 
-// A chunk's two planes are read by turns, which no hardware prefetcher follows: decode_chunk fetches what lies this far
-// ahead, line by line. (1 or 2 records ahead did best on a Zen 3, 4 and 8 were slower.)
-inline constexpr size_t kPrefetchAhead = 2 * fast::kRecordBytes;
+// A chunk's two planes are read by turns, which no hardware prefetcher follows (without these a product takes twice as
+// long): kernels fetch what lies this far ahead, line by line. Of 1 to 12 records, 4 did best on a Zen 3, by a little.
+inline constexpr size_t kPrefetchAhead = 4 * fast::kRecordBytes;
 
 // Kernels may read (never write) the kReadBefore bytes before `weights`.
 inline constexpr size_t kReadBefore = 2;
+
+// Slots are read by whole vectors, past their end.
+inline constexpr uint32_t kSlotReadAhead = 16;
+inline constexpr size_t kUpperBytes = 2 * fast::kChunkSteps * kStepWeights + 64;  // one behind the last is written
 
 struct LinearKernels {
   uint32_t width;  // floats of a partial sum
@@ -66,6 +73,17 @@ struct LinearKernels {
   // Decodes a full chunk of layout `fast` to the first 4 steps of a fragment tile, exponents shifted, patches not
   // applied. Null: no such kernel.
   void (*decode_chunk)(const uint8_t* chunk, uint16_t* tile);
+  // A full record of layout `fast` times one token, without a tile between. `upper` has the exponents' upper parts (see
+  // upper_byte), 1,024 a chunk in the order of places, and is left full of the window's; x, the record's 8 steps of a
+  // scaled x, widened. sums[8][2][width]: row g as reduce_fragments has it, the even and the odd columns apart. Null:
+  // no such kernel.
+  void (*dot_record)(const uint8_t* record, uint8_t* upper, const float* x, float* sums);
+  // Where there is dot_record: scaled x as it reads it. `count`: a multiple of 16. `out` may begin 2 * count bytes
+  // before x.
+  void (*widen_x)(const uint16_t* x, size_t count, float* out);
+  // Where there is dot_record: sets the upper parts of a slot's entries, `first` of chunk 0 and all - first of chunk 1.
+  // Reads up to kSlotReadAhead bytes behind the last entry and may write upper[2048].
+  void (*set_upper)(const uint8_t* entries, uint32_t first, uint32_t all, uint8_t* upper);
 };
 
 const LinearKernels& linear_kernels(Isa isa);

@@ -4,19 +4,17 @@
 #include <cstring>
 
 #include "format/bf16.hpp"
+#include "format/fast_patch.hpp"
 
 namespace glyd {
 namespace {
 
-constexpr uint32_t kRecordWeights = fast::kRecordSteps * kStepWeights;
 constexpr uint32_t kChunkWidth = fast::kChunkSteps * kFragmentStep;
 constexpr uint32_t kUpperBit = 10;  // of a bf16 value: the lowest bit of its exponent's upper part
-// Turns the window's upper part into the one that a class names.
-constexpr uint16_t flip_of(uint32_t upper) { return static_cast<uint16_t>((fast::kWindowUpper ^ upper) << kUpperBit); }
-constexpr uint16_t kFlipOfClass[4] = {flip_of(fast::upper_of_class(0)), flip_of(fast::upper_of_class(1)),
-                                      flip_of(fast::upper_of_class(2)), flip_of(fast::upper_of_class(3))};
-constexpr uint32_t kEntryBits = 12, kPlaceMask = 0x3ff;
-constexpr uint32_t kSlotReadAhead = 4;  // an entry is read as 4 bytes
+constexpr uint8_t kUpperOfClass[4] = {fast::upper_of_class(0), fast::upper_of_class(1), fast::upper_of_class(2),
+                                      fast::upper_of_class(3)};
+
+constexpr size_t kSlotsAhead = 512;  // bytes
 
 // A chunk of fewer than 4 steps as a full one: absent steps are zero.
 void complete_chunk(const uint8_t* chunk, uint32_t steps, uint8_t* full) {
@@ -31,21 +29,22 @@ void complete_chunk(const uint8_t* chunk, uint32_t steps, uint8_t* full) {
               fast::chunk_bytes(steps) - fast::low_plane_bytes(steps));
 }
 
-inline void patch_entry(uint32_t entry, uint16_t* tile) {
-  tile[kPlaces[entry & kPlaceMask]] ^= kFlipOfClass[entry >> 10 & 3];
-}
-
-// Two entries are three bytes; an odd one begins in the middle of such a group.
-void patch_entries(const uint8_t* entries, uint32_t begin, uint32_t end, uint16_t* tile) {
+// patch(place, upper) for entries begin .. end. Two entries are three bytes; an odd one begins in the middle of such a
+// group.
+template <typename Patch>
+inline void for_entries(const uint8_t* entries, uint32_t begin, uint32_t end, Patch patch) {
   const auto group = [&](uint32_t i) { return load_le<uint32_t>(entries + i / 2 * 3); };
+  const auto one = [&](uint32_t entry) {
+    patch(fast::entry_place(entry), kUpperOfClass[fast::entry_class(entry) & 3]);
+  };
   uint32_t i = begin;
-  if (i % 2 != 0 && i < end) patch_entry(group(i++) >> kEntryBits, tile);
+  if (i % 2 != 0 && i < end) one(group(i++) >> fast::kEntryBits);
   for (; i + 2 <= end; i += 2) {
     const uint32_t both = group(i);
-    patch_entry(both, tile);
-    patch_entry(both >> kEntryBits, tile);
+    one(both);
+    one(both >> fast::kEntryBits);
   }
-  if (i < end) patch_entry(group(i), tile);
+  if (i < end) one(group(i));
 }
 
 }  // namespace
@@ -86,52 +85,74 @@ ShiftedRecords::ShiftedRecords(const OpenPack& pack, const LinearKernels& kernel
       strip_slot_bytes_(fast::strip_slot_bytes(pack.header.slot_bytes, steps_)),
       slot_bytes_(pack.header.slot_bytes) {}
 
-bool ShiftedRecords::decode(uint64_t strip, uint64_t record, uint16_t* tile) const {
+const uint8_t* ShiftedRecords::planes(uint64_t strip, uint64_t record, uint8_t (&scratch)[fast::kRecordBytes]) const {
   const uint32_t steps = fast::steps_of_record(steps_, record);
   const uint8_t* planes = planes_.data() + strip * strip_bytes_ + record * fast::kRecordBytes;
-  if (steps == fast::kRecordSteps) {
-    kernels_.decode_chunk(planes, tile);
-    kernels_.decode_chunk(planes + fast::kChunkBytes, tile + kChunkWidth);
-  } else {
-    alignas(64) uint8_t full[fast::kChunkBytes];
-    complete_chunk(planes, fast::chunk_steps(steps, 0), full);
-    kernels_.decode_chunk(full, tile);
-    if (steps > fast::kChunkSteps) {
-      complete_chunk(planes + fast::kChunkBytes, fast::chunk_steps(steps, 1), full);
-      kernels_.decode_chunk(full, tile + kChunkWidth);
-    }
+  if (steps == fast::kRecordSteps) return planes;
+  complete_chunk(planes, fast::chunk_steps(steps, 0), scratch);
+  complete_chunk(planes + fast::kChunkBytes, fast::chunk_steps(steps, 1), scratch + fast::kChunkBytes);
+  return scratch;
+}
+
+bool ShiftedRecords::decode(uint64_t strip, uint64_t record, uint16_t* tile) const {
+  alignas(64) uint8_t scratch[fast::kRecordBytes];
+  const uint8_t* chunks = planes(strip, record, scratch);
+  kernels_.decode_chunk(chunks, tile);
+  if (fast::steps_of_record(steps_, record) > fast::kChunkSteps) {
+    kernels_.decode_chunk(chunks + fast::kChunkBytes, tile + kChunkWidth);
   }
   if (slot_bytes_ == 0) return true;
-  const uint32_t slot_bytes = fast::slot_bytes_of(slot_bytes_, steps);
-  const uint64_t slot_at = strip * strip_slot_bytes_ + record * slot_bytes_;
-  if (slot_at + slot_bytes + kSlotReadAhead <= patches_.size())
-    return patch(patches_.data() + slot_at, slot_bytes, tile);
-  uint8_t last[fast::kMostSlotBytes + kSlotReadAhead] = {};
-  std::memcpy(last, patches_.data() + slot_at, slot_bytes);
-  return patch(last, slot_bytes, tile);
+  uint8_t slot_scratch[fast::kMostSlotBytes + kSlotReadAhead];
+  const auto entries = read_slot(slot(strip, record, slot_scratch));
+  if (!entries) return false;
+  const auto patch = [tile](uint32_t chunk, uint32_t place, uint32_t upper) {
+    tile[kPlaces[place] + chunk * kChunkWidth] ^= static_cast<uint16_t>((fast::kWindowUpper ^ upper) << kUpperBit);
+  };
+  for_entries(entries->bytes, 0, entries->first, [&](uint32_t place, uint32_t upper) { patch(0, place, upper); });
+  for_entries(entries->bytes, entries->first, entries->all,
+              [&](uint32_t place, uint32_t upper) { patch(1, place, upper); });
+  return !entries->has_group || for_overflow(entries->group, patch);
 }
 
-bool ShiftedRecords::patch(const uint8_t* slot, uint32_t slot_bytes, uint16_t* tile) const {
-  const bool has_group = (slot[0] & 0x80) != 0;
-  const uint32_t first = slot[0] & 0x7fu, all = first + slot[1];
-  const uint32_t taken = fast::kSlotHeaderBytes + (has_group ? fast::kSlotOverflowBytes : 0);
-  if (taken + (all * kEntryBits + 7) / 8 > slot_bytes) return false;
-  patch_entries(slot + fast::kSlotHeaderBytes, 0, first, tile);
-  patch_entries(slot + fast::kSlotHeaderBytes, first, all, tile + kChunkWidth);
-  if (!has_group) return true;
-  return patch_overflow(load_le<uint32_t>(slot + slot_bytes - fast::kSlotOverflowBytes), tile);
+bool ShiftedRecords::set_upper(uint64_t strip, uint64_t record, uint8_t* upper) const {
+  if (slot_bytes_ == 0) return true;
+  uint8_t scratch[fast::kMostSlotBytes + kSlotReadAhead];
+  const auto entries = read_slot(slot(strip, record, scratch));
+  if (!entries) return false;
+  kernels_.set_upper(entries->bytes, entries->first, entries->all, upper);
+  return !entries->has_group || for_overflow(entries->group, [upper](uint32_t chunk, uint32_t place, uint32_t part) {
+    upper[chunk * fast::kChunkWeights + place] = upper_byte(part);
+  });
 }
 
-bool ShiftedRecords::patch_overflow(uint32_t word, uint16_t* tile) const {
+ShiftedRecords::Slot ShiftedRecords::slot(uint64_t strip, uint64_t record,
+                                          uint8_t (&scratch)[fast::kMostSlotBytes + kSlotReadAhead]) const {
+  const uint32_t bytes = fast::slot_bytes_of(slot_bytes_, fast::steps_of_record(steps_, record));
+  const uint64_t at = strip * strip_slot_bytes_ + record * slot_bytes_;
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(patches_.data()) + at + kSlotsAhead));
+  if (at + bytes + kSlotReadAhead <= patches_.size()) return {patches_.data() + at, bytes};
+  std::memcpy(scratch, patches_.data() + at, bytes);
+  return {scratch, bytes};
+}
+
+std::optional<ShiftedRecords::Entries> ShiftedRecords::read_slot(const Slot& slot) const {
+  const bool has_group = (slot.bytes[0] & fast::kSlotFlag) != 0;
+  const uint32_t first = slot.bytes[0] & fast::kSlotCountMask, all = first + slot.bytes[1];
+  if (all > fast::slot_room(slot.size, has_group)) return std::nullopt;
+  const uint32_t group = has_group ? load_le<uint32_t>(slot.bytes + slot.size - fast::kSlotOverflowBytes) : 0;
+  return Entries{slot.bytes + fast::kSlotHeaderBytes, first, all, has_group, group};
+}
+
+template <typename Patch>
+bool ShiftedRecords::for_overflow(uint32_t word, Patch patch) const {
   const uint64_t words = overflow_.size() / 4;
   if (word >= words) return false;
   const uint8_t* group = overflow_.data() + uint64_t{word} * 4;
   const uint32_t count = load_le<uint32_t>(group);
-  if (count > words - word - 1 || count > kRecordWeights) return false;
+  if (count > words - word - 1 || count > fast::kRecordWeights) return false;
   for (uint32_t i = 1; i <= count; ++i) {
     const uint32_t entry = load_le<uint32_t>(group + 4 * uint64_t{i});
-    const uint32_t upper = entry >> 16 & 31;
-    tile[kPlaces[entry & kPlaceMask] + (entry >> 10 & 1) * kChunkWidth] ^= flip_of(upper);
+    patch(fast::patch_chunk(entry), fast::patch_place(entry), fast::patch_upper(entry));
   }
   return true;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "weights/linear/linear_kernels.hpp"
 #include "weights/registry.hpp"
@@ -22,9 +23,30 @@ class ShiftedRecords {
   // anything finite. False if the record's patches break the format.
   [[nodiscard]] bool decode(uint64_t strip, uint64_t record, uint16_t* tile) const;
 
+  // The record's two chunks as they stand in the pack, or, of a record of fewer steps, completed in `scratch`: absent
+  // steps are zero.
+  const uint8_t* planes(uint64_t strip, uint64_t record, uint8_t (&scratch)[fast::kRecordBytes]) const;
+
+  // Sets the upper parts of the record's patches in upper[kUpperBytes], which holds the window's everywhere. False if
+  // the patches break the format.
+  [[nodiscard]] bool set_upper(uint64_t strip, uint64_t record, uint8_t* upper) const;
+
  private:
-  [[nodiscard]] bool patch(const uint8_t* slot, uint32_t slot_bytes, uint16_t* tile) const;
-  [[nodiscard]] bool patch_overflow(uint32_t word, uint16_t* tile) const;
+  struct Slot {
+    const uint8_t* bytes;
+    uint32_t size;
+  };
+  // `scratch` takes a slot too near the array's end to be read 4 bytes at a time.
+  Slot slot(uint64_t strip, uint64_t record, uint8_t (&scratch)[fast::kMostSlotBytes + kSlotReadAhead]) const;
+  struct Entries {
+    const uint8_t* bytes;
+    uint32_t first, all;  // of chunk 0, of both
+    bool has_group;
+    uint32_t group;  // its word
+  };
+  std::optional<Entries> read_slot(const Slot& slot) const;
+  template <typename Patch>
+  [[nodiscard]] bool for_overflow(uint32_t word, Patch patch) const;
 
   const LinearKernels& kernels_;
   ByteSpan planes_, patches_, overflow_;

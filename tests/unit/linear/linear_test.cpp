@@ -304,6 +304,10 @@ TEST_P(Linear, RefusesBrokenPatches) {
     });
     EXPECT_EQ(result, GLYD_ERROR_CORRUPT) << place;
   }
+  // A refused pack leaves nothing behind in the memory that products keep.
+  Values y;
+  ASSERT_TRUE(multiply(p, good.bytes(), 1, y));
+  check(p, y);
 }
 
 // Whatever the bytes, no crash and nothing out of bounds (the sanitizer builds look on).
