@@ -1,13 +1,17 @@
-"""glyd: lossless compression for bf16 model weights.
+"""glyd: lossless compression for bf16 model weights and other bytes.
 
     import glyd
     model = glyd.from_pretrained("path/or/repo")   # transformers' own class, weights packed
+
+    frame = glyd.compress(data)                    # any buffer; glyd.decompress(frame), glyd.open("file.glyd")
 
 `import glyd` needs neither torch nor transformers. Where transformers is installed, its `from_pretrained` reads packed
 directories after `import glyd`.
 """
 
 from ._api import doctor, fit, inspect, pack, sizes, unpack, verify
+from ._codec import Compressor, Decompressor, compress, decompress, frame_info
+from ._codec_file import open
 from ._errors import (
     BufferTooSmallError,
     BusyError,
@@ -31,7 +35,9 @@ __all__ = [
     "BufferTooSmallError",
     "BusyError",
     "CancelledError",
+    "Compressor",
     "CorruptError",
+    "Decompressor",
     "Error",
     "ExistsError",
     "Fit",
@@ -44,10 +50,14 @@ __all__ = [
     "NotFoundError",
     "OutOfMemoryError",
     "UnsupportedError",
+    "compress",
+    "decompress",
     "doctor",
     "fit",
+    "frame_info",
     "from_pretrained",
     "inspect",
+    "open",
     "pack",
     "report",
     "save_pretrained",

@@ -8,13 +8,19 @@ from pathlib import Path
 from . import _errors
 
 ABI_VERSION = 1
-HEADERS = ("status.h", "weights.h", "checkpoint.h")
+HEADERS = ("status.h", "weights.h", "checkpoint.h", "codec.h")
 
 LAYOUT_RAW, LAYOUT_FAST, LAYOUT_SMALL, LAYOUT_AUTO = 0, 1, 2, 255
 
 Status = c_int  # enum glyd_status
 Layout = c_int  # enum glyd_layout
+Level = c_int  # enum glyd_level
 Progress = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint64, c_char_p)
+CodecProgress = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64)
+ReadAt = ctypes.CFUNCTYPE(Status, c_void_p, c_uint64, c_void_p, c_size_t)  # glyd_read_at
+Write = ctypes.CFUNCTYPE(Status, c_void_p, c_void_p, c_size_t)  # glyd_write
+Read = ctypes.CFUNCTYPE(Status, c_void_p, c_void_p, c_size_t, POINTER(c_size_t))  # glyd_read
+Salvaged = ctypes.CFUNCTYPE(Status, c_void_p, c_uint64, c_void_p, c_size_t)  # glyd_salvaged
 
 
 class Shape(Structure):  # glyd_shape
@@ -104,6 +110,65 @@ class FitOptions(Sized):  # glyd_fit_options
     ]
 
 
+class CompressOptions(Sized):  # glyd_compress_options
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("level", Level),
+        ("threads", c_int),
+        ("unit_bytes", c_uint64),
+        ("metadata", c_void_p),
+        ("metadata_bytes", c_size_t),
+        ("progress", CodecProgress),
+        ("progress_context", c_void_p),
+        ("content_bytes", c_uint64),
+        ("has_content_bytes", c_uint32),
+    ]
+
+
+class DecompressOptions(Sized):  # glyd_decompress_options
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("threads", c_int),
+        ("memory_limit", c_uint64),
+        ("progress", CodecProgress),
+        ("progress_context", c_void_p),
+    ]
+
+
+class FrameInfo(Sized):  # glyd_frame_info
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("content_bytes", c_uint64),
+        ("frame_bytes", c_uint64),
+        ("frames", c_uint64),
+        ("units", c_uint64),
+        ("largest_unit", c_uint64),
+        ("memory_bytes", c_uint64),
+        ("level", Level),
+        ("metadata_bytes", c_uint64),
+    ]
+
+
+class UnitInfo(Sized):  # glyd_unit_info
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("content_begin", c_uint64),
+        ("content_bytes", c_uint64),
+        ("frame_offset", c_uint64),
+        ("stored_bytes", c_uint64),
+    ]
+
+
+class SalvageReport(Sized):  # glyd_salvage_report
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("recovered_bytes", c_uint64),
+        ("content_end", c_uint64),
+        ("lost_ranges", c_uint64),
+        ("complete", c_uint32),
+    ]
+
+
 STRUCTS = {
     "glyd_shape": Shape,
     "glyd_pack_info": PackInfo,
@@ -112,10 +177,17 @@ STRUCTS = {
     "glyd_unpack_options": UnpackOptions,
     "glyd_sizes_options": SizesOptions,
     "glyd_fit_options": FitOptions,
+    "glyd_compress_options": CompressOptions,
+    "glyd_decompress_options": DecompressOptions,
+    "glyd_frame_info": FrameInfo,
+    "glyd_unit_info": UnitInfo,
+    "glyd_salvage_report": SalvageReport,
 }
 
 Document = POINTER(c_void_p)  # glyd_text**
 Out64 = POINTER(c_uint64)
+OutSize = POINTER(c_size_t)
+OutHandle = POINTER(c_void_p)  # of an opaque struct
 
 # name: (result, arguments). Pointers to values are addresses (c_void_p): torch's data_ptr() goes in as it is.
 SIGNATURES = {
@@ -149,6 +221,32 @@ SIGNATURES = {
     "glyd_checkpoint_inspect": (Status, [c_char_p, c_char_p, Document]),
     "glyd_checkpoint_fit": (Status, [c_char_p, POINTER(FitOptions), Document]),
     "glyd_doctor": (Status, [Document]),
+    "glyd_level_from_name": (Status, [c_char_p, POINTER(Level)]),
+    "glyd_compress_bound": (Status, [c_uint64, POINTER(CompressOptions), Out64]),
+    "glyd_compress": (Status, [c_void_p, c_size_t, POINTER(CompressOptions), c_void_p, c_size_t, OutSize]),
+    "glyd_is_frame": (c_int, [c_void_p, c_size_t]),
+    "glyd_frame_read_info": (Status, [c_void_p, c_size_t, POINTER(FrameInfo)]),
+    "glyd_decompress": (Status, [c_void_p, c_size_t, POINTER(DecompressOptions), c_void_p, c_size_t, OutSize]),
+    "glyd_decompress_range": (
+        Status,
+        [c_void_p, c_size_t, POINTER(DecompressOptions), c_uint64, c_void_p, c_size_t],
+    ),
+    "glyd_frame_verify": (Status, [c_void_p, c_size_t, POINTER(DecompressOptions)]),
+    "glyd_reader_open": (Status, [ReadAt, c_void_p, c_uint64, OutHandle]),
+    "glyd_reader_info": (Status, [c_void_p, POINTER(FrameInfo)]),
+    "glyd_reader_metadata": (Status, [c_void_p, c_void_p, c_size_t]),
+    "glyd_reader_read": (Status, [c_void_p, POINTER(DecompressOptions), c_uint64, c_void_p, c_size_t]),
+    "glyd_reader_verify": (Status, [c_void_p, POINTER(DecompressOptions)]),
+    "glyd_reader_unit": (Status, [c_void_p, c_uint64, POINTER(UnitInfo)]),
+    "glyd_reader_free": (None, [c_void_p]),
+    "glyd_compressor_create": (Status, [POINTER(CompressOptions), Write, c_void_p, OutHandle]),
+    "glyd_compressor_write": (Status, [c_void_p, c_void_p, c_size_t]),
+    "glyd_compressor_finish": (Status, [c_void_p]),
+    "glyd_compressor_free": (None, [c_void_p]),
+    "glyd_decompressor_create": (Status, [POINTER(DecompressOptions), Read, c_void_p, OutHandle]),
+    "glyd_decompressor_read": (Status, [c_void_p, c_void_p, c_size_t, OutSize]),
+    "glyd_decompressor_free": (None, [c_void_p]),
+    "glyd_salvage": (Status, [c_void_p, c_size_t, Salvaged, c_void_p, POINTER(SalvageReport)]),
 }
 
 
