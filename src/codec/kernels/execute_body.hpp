@@ -81,7 +81,8 @@ __attribute__((noinline)) bool finish_sequence(uint8_t* out, const uint8_t* out_
   out += run;
   if (length > static_cast<size_t>(out_end - out) || offset == 0 || offset > static_cast<size_t>(out - window_begin))
     return false;
-  for (size_t k = 0; k < length; ++k) out[k] = out[k - offset];
+  const uint8_t* from = out - offset;
+  for (size_t k = 0; k < length; ++k) out[k] = from[k];
   return true;
 }
 
