@@ -21,6 +21,8 @@ class UnitEncoder {
   static size_t bound(size_t raw_bytes);
   // The payload of `raw`; ChunkKind::kBlocks. 0 if storing it is no worse.
   size_t write(ByteSpan raw, uint8_t* out);
+  // XXH3 of the last unit's content, taken while its blocks were in the cache.
+  uint64_t content_hash() const;
 
  private:
   struct State;
@@ -34,6 +36,8 @@ class UnitDecoder {
   UnitDecoder(UnitDecoder&&) noexcept;
   // Bytes before `readable` (at or after the payload's end) may be loaded. Writes nothing outside `out`.
   Result<void> read(ByteSpan payload, const uint8_t* readable, MutableByteSpan out);
+  // XXH3 of what was read last, taken while its blocks were in the cache.
+  uint64_t content_hash() const;
 
  private:
   struct State;

@@ -9,14 +9,19 @@ struct UnitDecoder::State {
   SymbolDecoder symbols;
   CodedScratch coded;
   FloatsScratch floats;
+  HashState hash;
 };
 
 UnitDecoder::UnitDecoder() : state_(std::make_unique<State>()) {}
 UnitDecoder::~UnitDecoder() = default;
 UnitDecoder::UnitDecoder(UnitDecoder&&) noexcept = default;
 
+uint64_t UnitDecoder::content_hash() const { return kernels().hash_value(state_->hash); }
+
 Result<void> UnitDecoder::read(ByteSpan payload, const uint8_t* readable, MutableByteSpan out) {
   for (bool& has : state_->symbols.has_table) has = false;
+  const Kernels& kernel = kernels();
+  kernel.hash_start(state_->hash);
   const uint8_t* at = payload.data();
   const uint8_t* const end = at + payload.size();
   uint8_t* to = out.data();
@@ -52,6 +57,7 @@ Result<void> UnitDecoder::read(ByteSpan payload, const uint8_t* readable, Mutabl
       default:
         return corrupt("block: type {}", static_cast<int>(type));
     }
+    kernel.hash_add(state_->hash, to, raw);
     at += stored;
     to += raw;
   }

@@ -51,6 +51,7 @@ struct UnitEncoder::State {
   BytesWriter bytes;
   FloatsWriter floats;
   SymbolEncoder symbols;
+  HashState hash;
 
   // unit[begin, end) as one or more blocks; gives their bytes.
   size_t write_blocks(ByteSpan unit, size_t begin, size_t end, uint8_t* out) {
@@ -122,13 +123,19 @@ size_t UnitEncoder::bound(size_t raw_bytes) {
          CodedWriter::bound(kLargestBlock);
 }
 
+uint64_t UnitEncoder::content_hash() const { return kernels().hash_value(state_->hash); }
+
 size_t UnitEncoder::write(ByteSpan raw, uint8_t* out) {
   state_->symbols = {};
+  kernels().hash_start(state_->hash);
   state_->finder->start(raw);
   uint8_t* to = out;
   const size_t step = block_bytes(state_->level);
-  for (size_t begin = 0; begin < raw.size(); begin += step)
-    to += state_->write_blocks(raw, begin, std::min(begin + step, raw.size()), to);
+  for (size_t begin = 0; begin < raw.size(); begin += step) {
+    const size_t end = std::min(begin + step, raw.size());
+    kernels().hash_add(state_->hash, raw.data() + begin, end - begin);
+    to += state_->write_blocks(raw, begin, end, to);
+  }
   const size_t stored = static_cast<size_t>(to - out);
   return stored < raw.size() ? stored : 0;
 }

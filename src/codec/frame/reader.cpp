@@ -55,7 +55,8 @@ Result<void> FrameReader::decode(const UnitPlace& place, MutableByteSpan out, Wo
   }
   if (auto read = worker.decoder.read(payload, chunk.data() + chunk.size(), out); !read)
     return std::move(read).at(where()).error();
-  if (check32(out) != header.content_check) return corrupt("{}: its content differs from its check", where());
+  if (static_cast<uint32_t>(worker.decoder.content_hash()) != header.content_check)
+    return corrupt("{}: its content differs from its check", where());
   return {};
 }
 

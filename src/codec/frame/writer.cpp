@@ -62,7 +62,7 @@ void FrameWriter::encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t posit
   slot.header = {.kind = stored == 0 ? ChunkKind::kStored : ChunkKind::kBlocks,
                  .position = position,
                  .raw_bytes = static_cast<uint32_t>(raw.size()),
-                 .content_check = check32(raw)};
+                 .content_check = static_cast<uint32_t>(encoder.content_hash())};
   if (stored == 0) {
     std::memcpy(payload, raw.data(), raw.size());
     stored = raw.size();

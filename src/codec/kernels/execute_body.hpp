@@ -264,11 +264,13 @@ inline bool expand_bits(const uint8_t* codes, size_t count, const uint32_t* base
   const size_t room = static_cast<size_t>(readable - bits);
   const uint64_t fast_bits = room < 8 ? 0 : (room - 7) * 8;  // positions below it have 8 bytes to load
   uint64_t position = 0;
+  uint32_t all = 0;  // bit 31: a bucket that there is not
   size_t i = 0;
   for (; i < count && position < fast_bits; ++i) {
-    const uint32_t n = bits_of[codes[i]];
+    const uint32_t n = bits_of[codes[i]], least = base[codes[i]];
     const uint64_t word = load64(bits + (position >> 3)) >> (position & 7);
-    values[i] = base[codes[i]] + (static_cast<uint32_t>(word & ((uint64_t{1} << n) - 1)) << shift);
+    all |= least;
+    values[i] = least + (static_cast<uint32_t>(word & ((uint64_t{1} << n) - 1)) << shift);
     position += n;
   }
   for (; i < count; ++i) {
@@ -278,10 +280,11 @@ inline bool expand_bits(const uint8_t* codes, size_t count, const uint32_t* base
     for (size_t k = 0; k < 5 && (position >> 3) + k < bits_bytes; ++k)
       word |= uint64_t{bits[(position >> 3) + k]} << (8 * k);
     word >>= position & 7;
+    all |= base[codes[i]];
     values[i] = base[codes[i]] + (static_cast<uint32_t>(word & ((uint64_t{1} << n) - 1)) << shift);
     position += n;
   }
-  return (position + 7) / 8 == bits_bytes;
+  return (position + 7) / 8 == bits_bytes && all >> 31 == 0;
 }
 
 inline void count_tokens(const uint8_t* tokens, size_t count, size_t* fresh, size_t* escapes) {

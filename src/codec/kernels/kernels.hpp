@@ -59,12 +59,16 @@ struct MaxSearch {
   Sequence* out;  // room for a sequence of every four bytes
 };
 
+struct HashState {
+  alignas(64) uint8_t bytes[576];  // XXH3_state_t
+};
+
 struct Kernels {
   bool (*decode_huffman)(const HuffmanLanes&);
   bool (*execute_coded)(const CodedBlock&);
   bool (*execute_bytes)(const BytesBlock&);
-  // values[i] = base[codes[i]] + (next bits_of[codes[i]] bits << shift). False if the bits run out or an excess byte is
-  // left.
+  // values[i] = base[codes[i]] + (next bits_of[codes[i]] bits << shift). False if the bits run out, an excess byte is
+  // left or a base has its highest bit set.
   bool (*expand_bits)(const uint8_t* codes, size_t count, const uint32_t* base, const uint8_t* bits_of, int shift,
                       const uint8_t* bits, size_t bits_bytes, const uint8_t* readable, uint32_t* values);
   // Tokens of kind "new" and escapes of both sorts.
@@ -78,6 +82,10 @@ struct Kernels {
   // Gives the end of the sequences.
   Sequence* (*search_max)(const MaxSearch&);
   uint64_t (*hash)(const uint8_t* bytes, size_t count);  // XXH3, 64 bits, seed 0
+  // The same, piece by piece.
+  void (*hash_start)(HashState&);
+  void (*hash_add)(HashState&, const uint8_t* bytes, size_t count);
+  uint64_t (*hash_value)(const HashState&);
 };
 
 const Kernels& kernels();

@@ -4,6 +4,7 @@
 
 #include "codec/kernels/execute_body.hpp"
 #include "codec/kernels/floats_body.hpp"
+#include "codec/kernels/hash_body.hpp"
 #include "codec/kernels/huffman_body.hpp"
 #include "codec/kernels/search_body.hpp"
 #include "codec/kernels/table.hpp"
@@ -11,11 +12,8 @@
 namespace glyd::codec {
 
 const Kernels kKernelsAvx512 = {
-    decode_huffman, execute_coded,
-    execute_bytes,  expand_bits,
-    count_tokens,   histogram,
-    split_floats,   join_floats,
-    search_max,     [](const uint8_t* bytes, size_t count) -> uint64_t { return XXH3_64bits(bytes, count); },
+    decode_huffman, execute_coded, execute_bytes, expand_bits, count_tokens, histogram,  split_floats,
+    join_floats,    search_max,    hash,          hash_start,  hash_add,     hash_value,
 };
 
 }  // namespace glyd::codec

@@ -119,11 +119,19 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
       }
       continue;
     }
+    const auto fetch_after = [&] {
+      if (at + best.length >= limit) return;
+      const uint64_t word = load64(base + at + best.length);
+      __builtin_prefetch(near_table + (near_hash(word) >> kTagBits));
+      __builtin_prefetch(far_table + (far_hash(word) >> kTagBits));
+    };
+    fetch_after();
     while (best.length < kLookBelow && at + 1 < limit) {
       const Found next = best_at(at + 1, after);
       if (next.value <= best.value + 1) break;
       best = next;
       ++at;
+      fetch_after();
       after = look_up(at + 1);
     }
     uint32_t from = at;

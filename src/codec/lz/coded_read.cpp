@@ -5,12 +5,6 @@ namespace {
 
 constexpr size_t kSlack = 64;  // the loops load ahead
 
-bool codes_within(const std::vector<uint8_t>& codes, size_t count, const BucketTable& table) {
-  bool good = true;
-  for (size_t i = 0; i < count; ++i) good = good && table.base[codes[i]] != UINT32_MAX;
-  return good;
-}
-
 }  // namespace
 
 Result<void> read_coded(ByteSpan payload, const uint8_t* readable, SymbolDecoder& symbols, CodedScratch& s,
@@ -45,8 +39,6 @@ Result<void> read_coded(ByteSpan payload, const uint8_t* readable, SymbolDecoder
     return corrupt("coded block: cut short");
   const BucketTable& offset_table = offset_buckets(low_bits);
   const BucketTable& length_table = length_buckets();
-  if (!codes_within(s.offset_codes, fresh, offset_table) || !codes_within(s.length_codes, escapes, length_table))
-    return corrupt("coded block: unknown bucket");
   if (!kernel.expand_bits(s.offset_codes.data(), fresh, offset_table.base, offset_table.bits, low_bits, at,
                           offset_bytes, readable, s.offsets.data())) {
     return corrupt("coded block: offset bits");
