@@ -9,35 +9,44 @@
 namespace glyd {
 namespace {
 
-// Outputs from this size are written past the caches: a line that is not read first, and rows a power of two apart do
-// not evict each other.
+// Outputs from this size are written past the caches.
 constexpr uint64_t kStreamBytes = uint64_t{8} << 20;
 
-uint64_t records_of(const PackHeader& header) {
-  const uint64_t steps = layout_ops(header.layout).record_steps;
-  return ceil_div(header.grid.steps(), steps);
-}
+// A tile's worth of a strip, decoded.
+struct Piece {
+  uint64_t strip, col, cols;
+  const uint16_t* tile;
+};
 
-// Runs `use(strip, record, tile)` on every record.
-template <typename Use>
+// Runs `use(piece, scratch)` on every strip's pieces, in order, a strip's on one thread; `scratch` is the thread's own.
+template <typename Scratch, typename Use>
 Result<void> walk(const RecordDecoder& decoder, const PackHeader& header, int threads, Use use) {
   FirstError failure;
-  const uint64_t records = records_of(header);
-  parallel_for(header.grid.strips(), strip_grain(header.grid), threads, [&](uint64_t begin, uint64_t end) {
+  const Grid& grid = header.grid;
+  const uint64_t record_cols = uint64_t{layout_ops(header.layout).record_steps} * kStepCols;
+  parallel_for(grid.strips(), strip_grain(grid), threads, [&](uint64_t begin, uint64_t end) {
     alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
+    Scratch scratch;
     for (uint64_t strip = begin; strip < end; ++strip) {
-      for (uint64_t record = 0; record < records; ++record) {
-        if (auto result = decoder.decode(strip, record, tile); !result) {
-          failure.keep(strip, std::move(result));
-          return;
+      for (uint64_t col = 0; col < grid.cols; col += kTileStride) {
+        const uint64_t cols = std::min<uint64_t>(kTileStride, grid.cols - col);
+        for (uint64_t c = 0; c < cols; c += record_cols) {
+          if (auto result = decoder.decode(strip, (col + c) / record_cols, tile + c); !result) {
+            failure.keep(strip, std::move(result));
+            return;
+          }
         }
-        use(strip, record, tile);
+        use(Piece{strip, col, cols, tile}, scratch);
       }
     }
     finish_streaming();
   });
   return failure.result();
 }
+
+struct Rows {
+  StreamedRow streamed[kStripRows];
+};
 
 }  // namespace
 
@@ -57,33 +66,30 @@ Result<void> FirstError::result() const {
 Result<void> decode_records(const RecordDecoder& decoder, const PackHeader& header, int threads,
                             std::span<uint16_t> out) {
   const Grid& grid = header.grid;
-  const uint64_t record_cols = uint64_t{layout_ops(header.layout).record_steps} * kStepCols;
-  // Lines that are written in two parts would cost more than they save.
-  const bool whole_lines = reinterpret_cast<uintptr_t>(out.data()) % 64 == 0 && grid.cols * sizeof(uint16_t) % 64 == 0;
-  const bool stream = whole_lines && out.size_bytes() >= kStreamBytes;
-  return walk(decoder, header, threads, [&](uint64_t strip, uint64_t record, const uint16_t* tile) {
-    const uint64_t row = strip % grid.strips_a_matrix() * kStripRows;
-    const uint64_t col = record * record_cols;
+  const bool stream = out.size_bytes() >= kStreamBytes;
+  return walk<Rows>(decoder, header, threads, [&](const Piece& piece, Rows& in_hand) {
+    const uint64_t row = piece.strip % grid.strips_a_matrix() * kStripRows;
     const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - row);
-    const uint64_t cols = std::min(record_cols, grid.cols - col);
-    uint16_t* matrix = out.data() + strip / grid.strips_a_matrix() * grid.rows * grid.cols;
+    uint16_t* matrix = out.data() + piece.strip / grid.strips_a_matrix() * grid.rows * grid.cols;
     if (header.transposed) {
-      transpose_tile(tile, kTileStride, rows, cols, matrix + col * grid.rows + row, grid.rows);
-    } else {
-      for (uint64_t r = 0; r < rows; ++r) {
-        uint16_t* to = matrix + (row + r) * grid.cols + col;
-        if (stream) {
-          stream_values(tile + r * kTileStride, cols, to);
-        } else {
-          std::memcpy(to, tile + r * kTileStride, 2 * cols);
-        }
+      transpose_tile(piece.tile, kTileStride, rows, piece.cols, matrix + piece.col * grid.rows + row, grid.rows);
+      return;
+    }
+    const bool first = piece.col == 0, last = piece.col + piece.cols == grid.cols;
+    for (uint64_t r = 0; r < rows; ++r) {
+      uint16_t* to = matrix + (row + r) * grid.cols + piece.col;
+      if (stream) {
+        in_hand.streamed[r].add(piece.tile + r * kTileStride, piece.cols, to, first, last);
+      } else {
+        std::memcpy(to, piece.tile + r * kTileStride, 2 * piece.cols);
       }
     }
   });
 }
 
 Result<void> visit_records(const RecordDecoder& decoder, const PackHeader& header, int threads) {
-  return walk(decoder, header, threads, [](uint64_t, uint64_t, const uint16_t*) {});
+  struct None {};
+  return walk<None>(decoder, header, threads, [](const Piece&, None&) {});
 }
 
 Result<void> decode_records_of(const RecordDecoder& decoder, const PackHeader& header, const Block& block, int threads,

@@ -57,22 +57,39 @@ void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, 
   }
 }
 
-void stream_values(const uint16_t* from, uint64_t count, uint16_t* to) {
+namespace {
+
+void stream_line(const uint16_t* from, uint16_t* to) {
 #if defined(__x86_64__)
-  constexpr uint64_t kLineValues = 32;
-  // Values up to the first whole line.
-  const uint64_t head = std::min<uint64_t>(count, (0 - reinterpret_cast<uintptr_t>(to)) % 64 / sizeof(uint16_t));
-  std::memcpy(to, from, 2 * head);
-  uint64_t i = head;
-  for (; i + kLineValues <= count; i += kLineValues) {
-    const auto* source = reinterpret_cast<const __m128i*>(from + i);
-    auto* line = reinterpret_cast<__m128i*>(to + i);
-    for (int k = 0; k < 4; ++k) _mm_stream_si128(line + k, _mm_loadu_si128(source + k));
-  }
-  std::memcpy(to + i, from + i, 2 * (count - i));
+  const auto* source = reinterpret_cast<const __m128i*>(from);
+  auto* line = reinterpret_cast<__m128i*>(to);
+  for (int k = 0; k < 4; ++k) _mm_stream_si128(line + k, _mm_loadu_si128(source + k));
 #else
-  std::memcpy(to, from, 2 * count);
+  std::memcpy(to, from, 64);
 #endif
+}
+
+}  // namespace
+
+void StreamedRow::add(const uint16_t* from, uint64_t count, uint16_t* to, bool first, bool last) {
+  // Values of the line in which `to` lies that come before it, and from it on.
+  const uint64_t before = reinterpret_cast<uintptr_t>(to) % 64 / sizeof(uint16_t), rest = kLineValues - before;
+  uint64_t done = 0;
+  if (before > 0 && (first || count < rest)) {
+    if (!first) std::memcpy(to - before, kept_ + kLineValues - before, 2 * before);
+    done = std::min(count, rest);
+    std::memcpy(to, from, 2 * done);
+  } else if (before > 0) {
+    std::memcpy(kept_ + kLineValues, from, 2 * kLineValues);
+    stream_line(kept_ + kLineValues - before, to - before);
+    done = rest;
+  }
+  for (; done + kLineValues <= count; done += kLineValues) stream_line(from + done, to + done);
+  if (last) {
+    std::memcpy(to + done, from + done, 2 * (count - done));
+  } else {
+    std::memcpy(kept_, from + count - kLineValues, 2 * kLineValues);
+  }
 }
 
 void finish_streaming() {

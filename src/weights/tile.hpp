@@ -22,9 +22,19 @@ struct TileFill {
 void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, uint32_t steps, TileFill fill,
                uint16_t* out);
 
-// Copies `count` values past the caches, in whole lines: for outputs larger than those. finish_streaming() before
-// another thread may read.
-void stream_values(const uint16_t* from, uint64_t count, uint16_t* to);
+// Writes one row of a large output past the caches: a line that is not read first, and rows a power of two apart do not
+// evict each other. The row comes in pieces, in order; whole lines are streamed whatever the output's alignment, what
+// lies over the row's ends is copied. finish_streaming() before another thread may read.
+class StreamedRow {
+ public:
+  static constexpr uint64_t kLineValues = 32;
+  // The next `count` values, to `to`. Every piece but the last has a multiple of kLineValues; kLineValues can be read
+  // at `from` of the last too.
+  void add(const uint16_t* from, uint64_t count, uint16_t* to, bool first, bool last);
+
+ private:
+  alignas(64) uint16_t kept_[2 * kLineValues];  // the last line's worth of the piece before, then the next's first
+};
 void finish_streaming();
 
 // Strips that a thread takes at a time.
