@@ -262,3 +262,23 @@ def test_decompressor_of_files_and_odd_pieces():
     closed.close()
     with pytest.raises(glyd.InvalidArgumentError, match="closed"):
         closed.read(1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    (
+        b"[" * 200_000 + b"]" * 200_000,
+        b'{"a":' * 50_000 + b"1.10000000000000000555" + b"}" * 50_000,
+        b'a,"b ""c""",d\r\n"unclosed,e\r\n' * 5000,
+        b"0.1,1e-7,1E-07,-0.0,+1,00.10,1.,.5,NaN\n" * 3000,
+        b"\x00\xff\xfe\x80 null and no UTF-8 \xc3\x28\n" * 4000,
+        b"x" * 3_000_000 + b"\n" + b"y" * 1_000_000,
+        b"GLYC^\xc9\x93\xe4\x16\x3b\x5d" * 20_000,
+        FRAME,
+    ),
+    ids=("deep arrays", "deep objects", "quotes and CRLF", "numbers", "bytes", "long lines", "our own marks", "a frame"),
+)
+def test_what_trips_parsers_comes_back_exactly(content):
+    """Content is bytes and never parsed: digits, quotes, line ends and depth are as they were."""
+    for level in LEVELS:
+        assert glyd.decompress(glyd.compress(content, level)) == content
