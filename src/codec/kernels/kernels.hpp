@@ -59,6 +59,15 @@ struct MaxSearch {
   Sequence* out;  // room for a sequence of every four bytes
 };
 
+// Sequences of unit[begin, end), of at least 64 bytes, at level default.
+struct DefaultSearch {
+  static constexpr int kTableLog = 14;
+  const uint8_t* unit;
+  uint32_t begin, end;
+  uint16_t* table;  // zeros at the unit's start
+  Sequence* out;    // room for a sequence of every four bytes
+};
+
 struct HashState {
   alignas(64) uint8_t bytes[576];  // XXH3_state_t
 };
@@ -79,7 +88,8 @@ struct Kernels {
   // (width - 1)].
   void (*split_floats)(const uint8_t* values, size_t count, int width, uint8_t* exponents, uint8_t* rest);
   void (*join_floats)(const uint8_t* exponents, const uint8_t* rest, size_t count, int width, uint8_t* values);
-  // Gives the end of the sequences.
+  // Both give the end of the sequences.
+  Sequence* (*search_default)(const DefaultSearch&);
   Sequence* (*search_max)(const MaxSearch&);
   uint64_t (*hash)(const uint8_t* bytes, size_t count);  // XXH3, 64 bits, seed 0
   // The same, piece by piece.

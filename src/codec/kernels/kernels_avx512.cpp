@@ -7,13 +7,14 @@
 #include "codec/kernels/hash_body.hpp"
 #include "codec/kernels/huffman_body.hpp"
 #include "codec/kernels/search_body.hpp"
+#include "codec/kernels/search_bytes_body.hpp"
 #include "codec/kernels/table.hpp"
 
 namespace glyd::codec {
 
 const Kernels kKernelsAvx512 = {
-    decode_huffman, execute_coded, execute_bytes, expand_bits, count_tokens, histogram,  split_floats,
-    join_floats,    search_max,    hash,          hash_start,  hash_add,     hash_value,
+    decode_huffman, execute_coded,  execute_bytes, expand_bits, count_tokens, histogram, split_floats,
+    join_floats,    search_default, search_max,    hash,        hash_start,   hash_add,  hash_value,
 };
 
 }  // namespace glyd::codec
