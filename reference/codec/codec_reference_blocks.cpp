@@ -233,14 +233,23 @@ void read_floats(Input in, Codes& codes, Bytes& out, size_t raw) {
   const uint8_t head = in.byte();
   const size_t width = head >> 4, phase = head & 15;
   require((width == 2 || width == 4) && phase < width && phase <= raw, "8: width or phase");
+  const uint32_t m = in.byte();
+  require(m == 0 || m == 2, "8: m");
+  const uint32_t base = m == 2 ? in.byte() : 0;
   for (size_t k = 0; k < phase; ++k) out.push_back(in.byte());
   const size_t count = (raw - phase) / width, tail = raw - phase - count * width;
-  const Bytes exponents = read_symbols(in, codes, kExponents, count);
-  require(exponents.size() == count && in.left == count * (width - 1) + tail, "8: sizes");
-  const uint32_t mantissa_bits = width == 2 ? 7 : 23;
-  for (size_t i = 0; i < count; ++i) {
-    const auto rest = static_cast<uint32_t>(in.number(width - 1));
-    const uint32_t value = (rest & 1) << (8 * width - 1) | uint32_t{exponents[i]} << mantissa_bits | rest >> 1;
+  const Bytes symbols = read_symbols(in, codes, kExponents, count);
+  const auto value_bits = static_cast<uint32_t>(8 * width), mantissa_bits = width == 2 ? 7u : 23u;
+  const uint32_t rest_bits = value_bits - 8 - m;
+  require(symbols.size() == count && in.left == (count * rest_bits + 7) / 8 + tail, "8: sizes");
+  Bits rests{in.part(in.left - tail)};
+  for (const uint8_t symbol : symbols) {
+    const uint32_t rest = rests.take(rest_bits);
+    uint32_t exponent = symbol >> m;
+    if (m == 2) exponent = exponent == 63 ? 0 : (base + exponent) % 256;
+    const uint32_t top = symbol & ((1u << m) - 1);
+    const uint32_t value =
+        (rest & 1) << (value_bits - 1) | exponent << mantissa_bits | top << (mantissa_bits - m) | rest >> 1;
     for (size_t k = 0; k < width; ++k) out.push_back(static_cast<uint8_t>(value >> (8 * k)));
   }
   while (in.left != 0) out.push_back(in.byte());

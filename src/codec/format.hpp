@@ -45,4 +45,8 @@ inline constexpr uint32_t kBytesMinLength = 4;
 inline constexpr uint32_t kBytesLiteralEscape = 7, kBytesLengthEscape = 15;
 inline constexpr uint32_t kBytesWindow = 65535;
 
+// --- float blocks (spec 8) ---
+inline constexpr uint32_t kExponentZero = 63;  // the index that stands for exponent 0
+inline constexpr uint8_t kFloatsJoint = 2;     // bits of mantissa in the symbols
+
 }  // namespace glyd::codec

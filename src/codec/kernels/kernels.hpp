@@ -88,6 +88,12 @@ struct Kernels {
   // (width - 1)].
   void (*split_floats)(const uint8_t* values, size_t count, int width, uint8_t* exponents, uint8_t* rest);
   void (*join_floats)(const uint8_t* exponents, const uint8_t* rest, size_t count, int width, uint8_t* values);
+  // The same with two bits of mantissa in the symbols and the rests of 6 or 22 bits packed: 8 bytes more may be written
+  // behind them. False if an exponent is neither 0 nor in [base, base + 63).
+  bool (*split_floats_joint)(const uint8_t* values, size_t count, int width, uint32_t base, uint8_t* symbols,
+                             uint8_t* rest);
+  void (*join_floats_joint)(const uint8_t* symbols, const uint8_t* rest, size_t count, int width, uint32_t base,
+                            uint8_t* values);
   // Both give the end of the sequences.
   Sequence* (*search_default)(const DefaultSearch&);
   Sequence* (*search_max)(const MaxSearch&);

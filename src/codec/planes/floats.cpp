@@ -11,8 +11,13 @@ namespace {
 
 // A sample of 1,024 values tells: noise in the low byte of sign and mantissa, little of it in the exponent.
 constexpr uint32_t kLeastValues = 2048, kSampleValues = 1024;
-// In 1/256 bit. 1,024 draws from 256 equal symbols show 7.8 bits.
-constexpr uint32_t kMostExponentBits = 5 << kLogFraction, kLeastNoiseBits = 74 * (1 << kLogFraction) / 10;
+// In 1/256 bit. 1,024 draws from 256 equal symbols show 7.8 bits. fp16 values are taken as bf16: five bits of exponent
+// and three of mantissa come to 5.7.
+constexpr uint32_t kMostExponentBits[2] = {6 << kLogFraction, 5 << kLogFraction},
+                   kLeastNoiseBits = 74 * (1 << kLogFraction) / 10;
+constexpr uint32_t kWindowAbove = 12;  // exponents above the sample's largest that the symbols can say
+
+constexpr size_t packed_bytes(size_t count, size_t width) { return ceil_div(count * (width == 2 ? 6 : 22), size_t{8}); }
 
 uint32_t entropy(const std::array<uint16_t, 256>& counts) {
   uint32_t sum = 0;
@@ -23,8 +28,9 @@ uint32_t entropy(const std::array<uint16_t, 256>& counts) {
 }
 
 struct Shape {
-  int width = 0;     // bytes of a value, 0: not floats
-  size_t phase = 0;  // bytes before the first whole value
+  int width = 0;         // bytes of a value, 0: not floats
+  size_t phase = 0;      // bytes before the first whole value
+  uint32_t largest = 0;  // exponent in the sample
 };
 
 Shape recognise(ByteSpan raw) {
@@ -45,11 +51,13 @@ Shape recognise(ByteSpan raw) {
         ++noise[width == 2 ? (v << 1 | v >> 15) & 255 : (v >> 15) & 255];
       }
       const uint32_t exponent_bits = entropy(exponents);
-      if (exponent_bits > kMostExponentBits || entropy(noise) < kLeastNoiseBits) continue;
+      if (exponent_bits > kMostExponentBits[width / 4] || entropy(noise) < kLeastNoiseBits) continue;
       if (const uint32_t saving = ((8u << kLogFraction) - exponent_bits) / static_cast<uint32_t>(8 * width);
           saving > best_saving) {
         best_saving = saving;
-        best = {width, phase};
+        uint32_t largest = 255;
+        while (exponents[largest] == 0) --largest;
+        best = {width, phase, largest};
       }
     }
   }
@@ -58,22 +66,25 @@ Shape recognise(ByteSpan raw) {
 
 }  // namespace
 
-// Payload: width << 4 | phase, the bytes before the first value, exponents, the other planes, the bytes after the last
-// value.
 size_t FloatsWriter::write(ByteSpan raw, SymbolEncoder& symbols, uint8_t* out) {
   const Shape shape = recognise(raw);
   if (shape.width == 0) return 0;
   const size_t width = static_cast<size_t>(shape.width);
   const size_t count = (raw.size() - shape.phase) / width;
   exponents_.resize(count);
-  rest_.resize(count * (width - 1));
+  rest_.resize(count * (width - 1) + 16);
   const uint8_t* const values = raw.data() + shape.phase;
-  kernels().split_floats(values, count, shape.width, exponents_.data(), rest_.data());
+  const auto base = static_cast<uint8_t>(shape.largest + kWindowAbove + 1 - kExponentZero);
+  const bool joint = kernels().split_floats_joint(values, count, shape.width, base, exponents_.data(), rest_.data());
+  if (!joint) kernels().split_floats(values, count, shape.width, exponents_.data(), rest_.data());
+  const size_t rest_bytes = joint ? packed_bytes(count, width) : count * (width - 1);
   uint8_t* to = out;
   *to++ = static_cast<uint8_t>(width << 4 | shape.phase);
+  *to++ = joint ? kFloatsJoint : 0;
+  if (joint) *to++ = base;
   to = std::copy_n(raw.data(), shape.phase, to);
   to += symbols.write(StreamKind::kPlane, exponents_, to);
-  to = std::copy(rest_.begin(), rest_.end(), to);
+  to = std::copy_n(rest_.data(), rest_bytes, to);
   to = std::copy(values + count * width, raw.data() + raw.size(), to);
   return static_cast<size_t>(to - out);
 }
@@ -82,24 +93,32 @@ Result<void> read_floats(ByteSpan payload, const uint8_t* readable, SymbolDecode
                          MutableByteSpan out) {
   const uint8_t* at = payload.data();
   const uint8_t* const end = at + payload.size();
-  if (at == end) return corrupt("float block: empty");
+  if (payload.size() < 2) return corrupt("float block: cut short");
   const size_t width = *at >> 4, phase = *at & 15;
-  ++at;
-  if ((width != 2 && width != 4) || phase >= width || phase > out.size())
-    return corrupt("float block: width {}, phase {}", width, phase);
+  const uint8_t mantissa_bits = at[1];
+  at += 2;
+  if ((width != 2 && width != 4) || phase >= width || phase > out.size() ||
+      (mantissa_bits != 0 && mantissa_bits != kFloatsJoint))
+    return corrupt("float block: width {}, phase {}, {} bits of mantissa", width, phase, mantissa_bits);
+  const bool joint = mantissa_bits == kFloatsJoint;
   const size_t count = (out.size() - phase) / width;
   const size_t tail = out.size() - phase - count * width;
-  if (static_cast<size_t>(end - at) < phase) return corrupt("float block: cut short");
+  if (static_cast<size_t>(end - at) < phase + joint) return corrupt("float block: cut short");
+  const uint32_t base = joint ? *at++ : 0;
   std::copy_n(at, phase, out.data());
   at += phase;
   if (scratch.exponents.size() < count) scratch.exponents.resize(count);
   GLYD_TRY(const size_t exponents,
            symbols.read(StreamKind::kPlane, at, end, readable, scratch.exponents.data(), count));
-  if (exponents != count || static_cast<size_t>(end - at) != count * (width - 1) + tail)
+  const size_t rest_bytes = joint ? packed_bytes(count, width) : count * (width - 1);
+  if (exponents != count || static_cast<size_t>(end - at) != rest_bytes + tail)
     return corrupt("float block: planes of wrong size");
   uint8_t* const values = out.data() + phase;
-  kernels().join_floats(scratch.exponents.data(), at, count, static_cast<int>(width), values);
-  std::copy_n(at + count * (width - 1), tail, values + count * width);
+  if (joint)
+    kernels().join_floats_joint(scratch.exponents.data(), at, count, static_cast<int>(width), base, values);
+  else
+    kernels().join_floats(scratch.exponents.data(), at, count, static_cast<int>(width), values);
+  std::copy_n(at + rest_bytes, tail, values + count * width);
   return {};
 }
 

@@ -1,4 +1,5 @@
-// floats.hpp - blocks of bf16 or fp32 values: exponents Huffman-coded, signs and mantissas as they are. Spec:
+// floats.hpp - blocks of bf16 or fp32 values: exponents and two bits of mantissa Huffman-coded, the
+// other bits as they are. Spec:
 // docs/spec/codec.md 8.
 #pragma once
 
@@ -20,7 +21,7 @@ class FloatsWriter {
 };
 
 struct FloatsScratch {
-  std::vector<uint8_t> exponents, rest;
+  std::vector<uint8_t> exponents;
 };
 
 Result<void> read_floats(ByteSpan payload, const uint8_t* readable, SymbolDecoder& symbols, FloatsScratch& scratch,
