@@ -15,7 +15,17 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   // Throws std::bad_alloc.
-  explicit AlignedBuffer(size_t size) : size_(size), data_(allocate(size)) {}
+  explicit AlignedBuffer(size_t size) : size_(size), capacity_(size), data_(allocate(size)) {}
+  // The same in the memory of `old`, which is of no further use, where that is large enough: fresh pages cost as much
+  // as filling them.
+  AlignedBuffer(size_t size, AlignedBuffer&& old) {
+    if (old.data_ == nullptr || old.capacity_ < size || old.capacity_ / 4 > size) {
+      old = AlignedBuffer();  // first, so that both are never there
+      old = AlignedBuffer(size);
+    }
+    *this = std::move(old);
+    size_ = size;
+  }
 
   uint8_t* data() { return data_.get(); }
   const uint8_t* data() const { return data_.get(); }
@@ -42,7 +52,7 @@ class AlignedBuffer {
     return static_cast<uint8_t*>(p);
   }
 
-  size_t size_ = 0;
+  size_t size_ = 0, capacity_ = 0;
   std::unique_ptr<uint8_t[], Free> data_;
 };
 

@@ -19,7 +19,7 @@ namespace {
 // One packable tensor between being read and being written.
 struct Work {
   const TensorEntry* entry = nullptr;
-  AlignedBuffer pack;  // empty if packing does not pay
+  AlignedBuffer bytes, pack;  // pack: empty if packing does not pay
   ManifestTensor result;
 };
 
@@ -107,16 +107,24 @@ class ShardWriter {
   }
 
   Result<void> write_packs() {
+    Work last;  // of a tensor that was alone, for its memory
     std::vector<uint64_t> sizes;
     for (const auto* entry : candidates_) sizes.push_back(entry->bytes());
     for (const auto& [begin, end] : make_batches(sizes)) {
       std::vector<Work> works(end - begin);
+      const bool alone = works.size() == 1;
+      if (alone) works[0] = std::move(last);
       for (size_t i = begin; i < end; ++i) works[i - begin].entry = candidates_[i];
       GLYD_CHECK(run_batch(0, works.size(), options_.threads, [&](size_t i, int threads) {
         const TensorEntry& entry = *works[i].entry;
-        return naming_memory(place(entry), 3 * entry.bytes(), [&] { return pack_one(works[i], threads); });
+        return naming_memory(place(entry), 3 * entry.bytes(), [&] {
+          auto done = pack_one(works[i], threads);
+          if (!alone) works[i].bytes = AlignedBuffer();
+          return done;
+        });
       }));
       for (auto& work : works) GLYD_CHECK(write_pack(work));
+      if (alone) last = Work{nullptr, std::move(works[0].bytes), std::move(works[0].pack), {}};
     }
     return Ok{};
   }
@@ -124,10 +132,13 @@ class ShardWriter {
   Result<void> pack_one(Work& work, int threads) const {
     const TensorEntry& entry = *work.entry;
     const bool transposed = is_stored_in_out(options_.model_type, entry.name, entry.shape.size());
-    AlignedBuffer bytes(entry.bytes());
+    AlignedBuffer& bytes = work.bytes;
+    bytes = AlignedBuffer(entry.bytes(), std::move(bytes));
     GLYD_CHECK(input_.read_at(header_.data_offset() + entry.begin, bytes.mutable_bytes()));
     HashTask hash(bytes.bytes(), resolve_threads(threads) > 1);
-    auto packed = pack_tensor(as_bf16(bytes), grid_of(entry.shape, transposed), transposed, options_.layout, threads);
+    auto packed = pack_tensor(as_bf16(bytes), grid_of(entry.shape, transposed), transposed, options_.layout, threads,
+                              std::move(work.pack));
+    work.pack = AlignedBuffer();
     if (!packed) return std::move(packed).at(place(entry)).error();
     work.result.file = index_;
     work.result.dtype = entry.dtype;
@@ -136,17 +147,16 @@ class ShardWriter {
       work.pack = std::move(packed).value();
       GLYD_TRY(const PackHeader header, read_pack_header(work.pack.bytes().first(kPackHeaderBytes), work.pack.size()));
       work.result.packed = packed_of(header);
-      if (options_.verify) GLYD_CHECK(check_pack(work, bytes.bytes(), threads));
+      if (options_.verify) GLYD_CHECK(check_pack(work, as_bf16(bytes), threads));
     }
     work.result.sha256 = hash.get();
     return Ok{};
   }
 
-  Result<void> check_pack(const Work& work, ByteSpan expected, int threads) const {
-    AlignedBuffer decoded(expected.size());
-    auto done = decode_tensor_checked(work.pack.bytes(), threads, as_bf16(decoded));
-    if (!done) return std::move(done).at(place(*work.entry)).error();
-    if (std::memcmp(decoded.data(), expected.data(), expected.size()) != 0) {
+  Result<void> check_pack(const Work& work, std::span<const uint16_t> expected, int threads) const {
+    auto same = decodes_to(work.pack.bytes(), threads, expected);
+    if (!same) return std::move(same).at(place(*work.entry)).error();
+    if (!same.value()) {
       return mismatch("{}: its pack decodes to other bytes (bad memory, or a bug in this library); nothing was kept",
                       place(*work.entry));
     }
@@ -154,7 +164,7 @@ class ShardWriter {
   }
 
   Result<void> write_pack(Work& work) {
-    if (work.pack.size() == 0) return Ok{};
+    if (!work.result.packed) return Ok{};
     const TensorEntry& entry = *work.entry;
     TensorEntry packed{
         entry.name + kPackSuffix, find_dtype("U8"), {work.pack.size()}, offset_, offset_ + work.pack.size()};
@@ -163,7 +173,6 @@ class ShardWriter {
     written_.push_back(std::move(packed));
     packed_names_.insert(entry.name);
     finished_.tensors.emplace_back(entry.name, std::move(work.result));
-    work.pack = AlignedBuffer();
     return progress_.advance(entry.bytes(), entry.name);
   }
 

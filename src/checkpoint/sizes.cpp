@@ -116,11 +116,9 @@ class Model {
       auto packed = pack_tensor(values, matrix.grid, transposed, layout, threads);
       const std::string place = fmt::format("{}: tensor {}", file.path(), json_quote(matrix.entry->name));
       if (!packed) return std::move(packed).at(place).error();
-      AlignedBuffer decoded(bytes.size());
-      auto done = decode_tensor_checked(packed.value().bytes(), threads,
-                                        {reinterpret_cast<uint16_t*>(decoded.data()), values.size()});
-      if (!done) return std::move(done).at(place).error();
-      if (std::memcmp(decoded.data(), bytes.data(), bytes.size()) != 0) {
+      auto same = decodes_to(packed.value().bytes(), threads, values);
+      if (!same) return std::move(same).at(place).error();
+      if (!same.value()) {
         return mismatch("{}: its pack in layout {} decodes to other bytes (bad memory, or a bug in this library)",
                         place, layout_text(layout));
       }

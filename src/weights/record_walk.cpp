@@ -1,6 +1,7 @@
 #include "weights/record_walk.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/parallel.hpp"
@@ -85,6 +86,27 @@ Result<void> decode_records(const RecordDecoder& decoder, const PackHeader& head
       }
     }
   });
+}
+
+Result<bool> compare_records(const RecordDecoder& decoder, const PackHeader& header, int threads,
+                             std::span<const uint16_t> values) {
+  struct Expected {
+    alignas(64) uint16_t tile[kStripRows * kTileStride];
+  };
+  const TensorSource source{values, header.grid, header.transposed};
+  std::atomic<bool> same{true};
+  GLYD_CHECK(walk<Expected>(decoder, header, threads, [&](const Piece& piece, Expected& expected) {
+    load_tile(source, piece.strip, piece.col / kStepCols,
+              static_cast<uint32_t>(ceil_div<uint64_t>(piece.cols, kStepCols)), TileFill{}, expected.tile);
+    const uint64_t row = piece.strip % header.grid.strips_a_matrix() * kStripRows;
+    const uint64_t rows = std::min<uint64_t>(kStripRows, header.grid.rows - row);
+    for (uint64_t r = 0; r < rows; ++r) {
+      if (std::memcmp(piece.tile + r * kTileStride, expected.tile + r * kTileStride, 2 * piece.cols) != 0) {
+        same.store(false, std::memory_order_relaxed);
+      }
+    }
+  }));
+  return same.load();
 }
 
 Result<void> visit_records(const RecordDecoder& decoder, const PackHeader& header, int threads) {

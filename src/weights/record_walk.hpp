@@ -24,6 +24,9 @@ class FirstError {
 // Every record, into the source's order.
 Result<void> decode_records(const RecordDecoder& decoder, const PackHeader& header, int threads,
                             std::span<uint16_t> out);
+// Every record; whether they make `values`, of as many values.
+Result<bool> compare_records(const RecordDecoder& decoder, const PackHeader& header, int threads,
+                             std::span<const uint16_t> values);
 // Every record, for the decoder's checks alone.
 Result<void> visit_records(const RecordDecoder& decoder, const PackHeader& header, int threads);
 // The records that `block` (not empty, checked) touches, as [rows, cols].

@@ -18,7 +18,11 @@ struct TensorSource {
   std::span<const uint16_t> values;
   Grid grid;
   bool transposed = false;
+  AlignedBuffer* old = nullptr;  // memory that the pack may take over, or null
 };
+inline AlignedBuffer new_pack(const TensorSource& source, uint64_t bytes) {
+  return source.old == nullptr ? AlignedBuffer(bytes) : AlignedBuffer(bytes, std::move(*source.old));
+}
 
 // A pack whose header has been read and checked.
 struct OpenPack {

@@ -1,8 +1,11 @@
 // statistics.cpp - counts of exponents and their entropy.
+#include "weights/statistics.hpp"
+
 #include <cmath>
 #include <mutex>
 
 #include "base/bytes.hpp"
+#include "base/cpu.hpp"
 #include "base/parallel.hpp"
 #include "format/bf16.hpp"
 #include "weights/weights.hpp"
@@ -12,8 +15,10 @@ namespace {
 
 constexpr uint64_t kCountGrain = uint64_t{1} << 18;
 
+using Counts = std::array<uint64_t, 256>;
+
 // Eight tables: neighbours with one exponent do not wait for each other's store.
-void count(std::span<const uint16_t> values, std::array<uint64_t, 256>& counts) {
+void count_by_tables(std::span<const uint16_t> values, Counts& counts) {
   constexpr size_t kTables = 8;
   std::array<std::array<uint32_t, 256>, kTables> tables{};
   size_t i = 0;
@@ -27,6 +32,31 @@ void count(std::span<const uint16_t> values, std::array<uint64_t, 256>& counts) 
   for (const auto& table : tables) {
     for (size_t e = 0; e < 256; ++e) counts[e] += table[e];
   }
+}
+
+// Where the band that holds most of them begins.
+uint8_t fullest_band(const Counts& counts) {
+  uint64_t sum = 0, most = 0;
+  size_t best = 0;
+  for (size_t end = 0; end < 256; ++end) {
+    sum += counts[end];
+    if (end >= kExponentBand) sum -= counts[end - kExponentBand];
+    if (sum > most && end + 1 >= kExponentBand) {
+      most = sum;
+      best = end + 1 - kExponentBand;
+    }
+  }
+  return static_cast<uint8_t>(best);
+}
+
+void count(std::span<const uint16_t> values, Counts& counts) {
+  constexpr size_t kSample = 1024;  // values that say where the band lies
+  if (cpu_isa() >= Isa::kAvx2 && values.size() > 2 * kSample) {
+    count_by_tables(values.first(kSample), counts);
+    values = values.subspan(kSample);
+    values = values.subspan(count_exponents_avx2(values, fullest_band(counts), counts.data()));
+  }
+  count_by_tables(values, counts);
 }
 
 }  // namespace

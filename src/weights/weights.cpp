@@ -51,13 +51,13 @@ Result<void> decode_open(const OpenPack& pack, Check check, int threads, std::sp
 }  // namespace
 
 Result<AlignedBuffer> pack_tensor(std::span<const uint16_t> bf16, const Grid& grid, bool transposed, Layout wanted,
-                                  int threads) {
+                                  int threads, AlignedBuffer old) {
   GLYD_CHECK(check_shape(grid));
   if (bf16.size() != grid.stack * grid.rows * grid.cols) {
     return invalid_argument("pack: {} values given for a shape of {} x {} x {}", bf16.size(), grid.stack, grid.rows,
                             grid.cols);
   }
-  const TensorSource source{bf16, grid, transposed};
+  const TensorSource source{bf16, grid, transposed, &old};
   const LayoutOps& first = layout_ops(bf16.empty() ? Layout::kRaw : wanted);
   for (const Layout layout : {first.layout, first.otherwise[0], first.otherwise[1]}) {
     GLYD_TRY(auto pack, layout_ops(layout).pack(source, threads));
@@ -83,6 +83,18 @@ Result<void> decode_tensor(ByteSpan bytes, int threads, std::span<uint16_t> out)
 Result<void> decode_tensor_checked(ByteSpan bytes, int threads, std::span<uint16_t> out) {
   GLYD_TRY(const OpenPack pack, open(bytes));
   return decode_open(pack, Check::kEveryRule, threads, out);
+}
+
+Result<bool> decodes_to(ByteSpan bytes, int threads, std::span<const uint16_t> bf16) {
+  GLYD_TRY(const OpenPack pack, open(bytes));
+  if (pack.header.values() != bf16.size()) return false;
+  const LayoutOps& ops = layout_ops(pack.header.layout);
+  if (ops.open == nullptr)
+    return bf16.empty() || std::memcmp(pack.array(raw::kData).data(), bf16.data(), bf16.size_bytes()) == 0;
+  GLYD_TRY(auto decoder, ops.open(pack, Check::kEveryRule));
+  GLYD_TRY(const bool same, compare_records(*decoder, pack.header, threads, bf16));
+  GLYD_CHECK(decoder->finish());
+  return same;
 }
 
 Result<void> decode_block(ByteSpan bytes, const Block& block, int threads, uint16_t* out, uint64_t stride) {

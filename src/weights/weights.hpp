@@ -18,8 +18,9 @@ namespace glyd {
 
 // Packs grid.stack * grid.rows * grid.cols values (stored [cols, rows] a matrix if `transposed`). Falls back to the
 // other layouts and at last to raw where `wanted` does not pay: the result's header says.
+// `old`: a buffer of no further use, whose memory is taken where it will do.
 Result<AlignedBuffer> pack_tensor(std::span<const uint16_t> bf16, const Grid& grid, bool transposed, Layout wanted,
-                                  int threads);
+                                  int threads, AlignedBuffer old = {});
 
 // Every rule of the spec (weights.md), the whole pack.
 Result<void> validate_pack(ByteSpan pack, int threads);
@@ -29,6 +30,9 @@ Result<void> decode_tensor(ByteSpan pack, int threads, std::span<uint16_t> out);
 
 // validate_pack and decode_tensor in one pass.
 Result<void> decode_tensor_checked(ByteSpan pack, int threads, std::span<uint16_t> out);
+
+// validate_pack, and whether the tensor, in the source's order, is `bf16`; without memory for it.
+Result<bool> decodes_to(ByteSpan pack, int threads, std::span<const uint16_t> bf16);
 
 // A block of matrix `matrix` as [rows, cols] into out[r * stride + c]; decodes only the strips and records touched.
 struct Block {

@@ -206,7 +206,7 @@ std::optional<AlignedBuffer> Encoder::run() {
   PackHeader header = plan_header(source_.grid, source_.transposed, base_, slot_bytes, words);
   // A group's place is a u32.
   if (words > UINT32_MAX || header.pack_bytes >= raw_pack_bytes(source_.grid)) return std::nullopt;
-  AlignedBuffer pack(header.pack_bytes);
+  AlignedBuffer pack = new_pack(source_, header.pack_bytes);
   clear_array_padding(header, pack.data());
   parallel_for(source_.grid.strips(), grain(), threads_, [&](uint64_t begin, uint64_t end) {
     for (uint64_t strip = begin; strip < end; ++strip) encode_strip(strip, header, pack.data());

@@ -24,7 +24,7 @@ Result<std::optional<AlignedBuffer>> pack(const TensorSource& source, int thread
   header.grid = source.grid;
   header.array_bytes[kData] = header.bf16_bytes();
   finish_sizes(header);
-  AlignedBuffer pack(header.pack_bytes);
+  AlignedBuffer pack = new_pack(source, header.pack_bytes);
   write_pack_header(header, pack.data());
   uint8_t* data = pack.data() + kPackHeaderBytes;
   copy(reinterpret_cast<const uint8_t*>(source.values.data()), data, header.bf16_bytes(), threads);

@@ -271,7 +271,7 @@ std::optional<AlignedBuffer> Encoder::run() {
     PackHeader header = plan_header(source_.grid, source_.transposed, code_, min_bits, strip_places_[strips()]);
     if (header.pack_bytes >= raw_pack_bytes(source_.grid)) return std::nullopt;
     header.fusible = bf16_exponent(fill_.even) != 255 && bf16_exponent(fill_.odd) != 255;
-    AlignedBuffer pack(header.pack_bytes);
+    AlignedBuffer pack = new_pack(source_, header.pack_bytes);
     clear_array_padding(header, pack.data());
     forget_used();
     over_strips([&](uint64_t begin, uint64_t end) {

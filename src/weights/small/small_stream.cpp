@@ -1,7 +1,6 @@
 #include "weights/small/small_stream.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/bytes.hpp"
 #include "format/bf16.hpp"
@@ -140,7 +139,7 @@ void number_record(const uint16_t* tile, uint32_t steps, const EncodeTables& tab
         // The sum of the four lengths, in the highest 16 bits.
         uint32_t bits =
             static_cast<uint32_t>((four >> kPairLengthShift & 0x000f000f000f000full) * 0x0001000100010001ull >> 48);
-        out.patches += static_cast<uint32_t>(std::popcount(four & kNoPair * 0x0001000100010001ull));
+        out.patches += static_cast<uint32_t>((four / kNoPair & 0x0001000100010001ull) * 0x0001000100010001ull >> 48);
         if (bits > kMostStepBits) bits = shorten_step(pairs, bits, tables, out.patches);
         out.lane_bits[stream][lane] += bits;
       }

@@ -49,6 +49,22 @@ void expect_round_trip(const Values& values, const Shape& shape, Layout layout, 
   const auto checked = decode_tensor_checked(bytes, threads, decoded);
   ASSERT_TRUE(checked) << checked.error().message;
   EXPECT_TRUE(decoded == values);
+  const auto decodes = [&](const Values& others) {
+    const auto same = decodes_to(bytes, threads, others);
+    EXPECT_TRUE(same) << same.error().message;
+    return same && same.value();
+  };
+  EXPECT_TRUE(decodes(values));
+  for (const size_t changed : {size_t{0}, values.size() / 2, values.size() - 1}) {
+    if (changed >= values.size()) continue;
+    decoded[changed] ^= 1;
+    EXPECT_FALSE(decodes(decoded)) << "value " << changed;
+    decoded[changed] ^= 1;
+  }
+  if (!values.empty()) {
+    decoded.pop_back();
+    EXPECT_FALSE(decodes(decoded));
+  }
 }
 
 class RoundTrip : public testing::TestWithParam<Layout> {};
@@ -70,6 +86,44 @@ TEST_P(RoundTrip, EveryKindInALargerMatrix) {
       const Grid grid{1, 270, 1000};
       expect_round_trip(make_values(kind, 270 * 1000, 1000), {grid, transposed}, GetParam(), 2);
     }
+  }
+}
+
+// From 8 MiB on rows are written past the caches, line by line.
+TEST_P(RoundTrip, LargeOutputsAtAnyAlignment) {
+  constexpr uint16_t kCanary = 0xabcd;
+  for (const uint64_t cols : {5, 37, 300, 4096, 4103}) {
+    const Grid grid{1, (uint64_t{8} << 20) / (2 * cols) + 1, cols};
+    const Values values = make_values(matrix_kinds()[0], grid.rows * cols, cols);
+    auto pack = pack_tensor(values, grid, false, GetParam(), 2);
+    ASSERT_TRUE(pack) << pack.error().message;
+    Values memory(values.size() + 64);
+    for (const size_t offset : {0, 1, 15, 31}) {
+      SCOPED_TRACE(testing::Message() << cols << " columns, " << offset << " values behind the start");
+      std::fill(memory.begin(), memory.end(), kCanary);
+      const auto result = decode_tensor(pack.value().bytes(), 2, std::span(memory).subspan(offset, values.size()));
+      ASSERT_TRUE(result) << result.error().message;
+      EXPECT_TRUE(std::equal(values.begin(), values.end(), memory.begin() + static_cast<ptrdiff_t>(offset)));
+      for (size_t i = 0; i < memory.size(); ++i) {
+        const bool outside = i < offset || i >= offset + values.size();
+        ASSERT_TRUE(!outside || memory[i] == kCanary) << i;
+      }
+    }
+  }
+}
+
+// The memory of an older pack, larger, smaller or much larger, changes nothing.
+TEST_P(RoundTrip, OldMemoryIsTakenOver) {
+  const Values values = make_values(matrix_kinds()[0], 300 * 200, 200);
+  const auto fresh = pack_tensor(values, {1, 300, 200}, false, GetParam(), 1);
+  ASSERT_TRUE(fresh);
+  for (const size_t old_bytes : {size_t{1}, fresh.value().size(), 2 * fresh.value().size(), size_t{64} << 20}) {
+    AlignedBuffer old(old_bytes);
+    std::memset(old.data(), 0xff, old.size());
+    const auto again = pack_tensor(values, {1, 300, 200}, false, GetParam(), 1, std::move(old));
+    ASSERT_TRUE(again);
+    const ByteSpan a = fresh.value().bytes(), b = again.value().bytes();
+    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << old_bytes;
   }
 }
 
