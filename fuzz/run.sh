@@ -11,7 +11,7 @@ target=$1 seconds=$2
 [[ -f fuzz/$target.cpp ]] || { echo "fuzz/run.sh: no target $target" >&2; exit 2; }
 build=${GLYD_FUZZ_BUILD:-build/fuzz}
 [[ -f $build/build.ninja ]] || cmake --preset fuzz -B "$build" > /dev/null
-cmake --build "$build" --target "$target" -j "${GLYD_JOBS:-2}"
+flock "$build/lock" cmake --build "$build" --target "$target" -j "${GLYD_JOBS:-2}"  # two runs at once must not build in one place at once
 
 mkdir -p "$build/corpus/$target" "$build/crashes/$target" "fuzz/corpus/$target"
 seeds=("fuzz/corpus/$target")
