@@ -111,8 +111,8 @@ Code read_code(Input& in) {
   return code;
 }
 
-enum Kind { kLiterals, kTokens, kOffsets, kLengths, kExponents };
-using Codes = std::array<Code, 5>;
+enum Kind { kLiterals, kTokens, kOffsets, kLengths, kExponents, kLowBytes };
+using Codes = std::array<Code, 6>;
 
 // 5
 Bytes read_symbols(Input& in, Codes& codes, Kind kind, size_t most) {
@@ -239,18 +239,22 @@ void read_floats(Input in, Codes& codes, Bytes& out, size_t raw) {
   for (size_t k = 0; k < phase; ++k) out.push_back(in.byte());
   const size_t count = (raw - phase) / width, tail = raw - phase - count * width;
   const Bytes symbols = read_symbols(in, codes, kExponents, count);
-  const auto value_bits = static_cast<uint32_t>(8 * width), mantissa_bits = width == 2 ? 7u : 23u;
-  const uint32_t rest_bits = value_bits - 8 - m;
+  std::vector<Bytes> low(width == 4 ? 2 : 0);
+  for (Bytes& plane : low) {
+    plane = read_symbols(in, codes, kLowBytes, count);
+    require(plane.size() == count, "8: low bytes");
+  }
+  const uint32_t rest_bits = 8 - m;
   require(symbols.size() == count && in.left == (count * rest_bits + 7) / 8 + tail, "8: sizes");
   Bits rests{in.part(in.left - tail)};
-  for (const uint8_t symbol : symbols) {
-    const uint32_t rest = rests.take(rest_bits);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t symbol = symbols[i], rest = rests.take(rest_bits), top = symbol & ((1u << m) - 1);
     uint32_t exponent = symbol >> m;
     if (m == 2) exponent = exponent == 63 ? 0 : (base + exponent) % 256;
-    const uint32_t top = symbol & ((1u << m) - 1);
-    const uint32_t value =
-        (rest & 1) << (value_bits - 1) | exponent << mantissa_bits | top << (mantissa_bits - m) | rest >> 1;
-    for (size_t k = 0; k < width; ++k) out.push_back(static_cast<uint8_t>(value >> (8 * k)));
+    const uint32_t high = (rest & 1) << 15 | exponent << 7 | top << (7 - m) | rest >> 1;
+    for (const Bytes& plane : low) out.push_back(plane[i]);
+    out.push_back(static_cast<uint8_t>(high));
+    out.push_back(static_cast<uint8_t>(high >> 8));
   }
   while (in.left != 0) out.push_back(in.byte());
 }

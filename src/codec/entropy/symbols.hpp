@@ -10,7 +10,7 @@
 namespace glyd::codec {
 
 // Kinds of streams: each remembers its last code within the unit, which a later stream may use again.
-enum class StreamKind : uint8_t { kLiterals, kTokens, kOffsets, kLengths, kPlane, kCount };
+enum class StreamKind : uint8_t { kLiterals, kTokens, kOffsets, kLengths, kPlane, kLowBytes, kCount };
 inline constexpr size_t kStreamKinds = static_cast<size_t>(StreamKind::kCount);
 
 // The encoder's memory of the codes in force.

@@ -9,47 +9,45 @@
 namespace glyd::codec {
 namespace {
 
-// bf16: bit 15 sign, 14-7 exponent, 6-0 mantissa. rest = mantissa << 1 | sign.
-inline void split_floats(const uint8_t* values, size_t count, int width, uint8_t* __restrict exponents,
-                         uint8_t* __restrict rest) {
-  if (width == 2) {
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t v = load16(values + 2 * i);
-      exponents[i] = static_cast<uint8_t>(v >> 7);
-      rest[i] = static_cast<uint8_t>(v << 1 | v >> 15);
-    }
-    return;
-  }
+// The two high bytes of each fp32 value, and its low ones each apart.
+inline void split_halves(const uint8_t* values, size_t count, uint8_t* __restrict highs, uint8_t* __restrict low0,
+                         uint8_t* __restrict low1) {
   for (size_t i = 0; i < count; ++i) {
     const uint32_t v = load32(values + 4 * i);
-    exponents[i] = static_cast<uint8_t>(v >> 23);
-    const uint32_t r = v << 1 | v >> 31;
-    rest[3 * i] = static_cast<uint8_t>(r);
-    rest[3 * i + 1] = static_cast<uint8_t>(r >> 8);
-    rest[3 * i + 2] = static_cast<uint8_t>(r >> 16);
+    const auto high = static_cast<uint16_t>(v >> 16);
+    low0[i] = static_cast<uint8_t>(v);
+    low1[i] = static_cast<uint8_t>(v >> 8);
+    std::memcpy(highs + 2 * i, &high, 2);
   }
 }
 
-inline void join_floats(const uint8_t* __restrict exponents, const uint8_t* __restrict rest, size_t count, int width,
-                        uint8_t* __restrict values) {
-  if (width == 2) {
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t r = rest[i];
-      const uint16_t v = static_cast<uint16_t>(r << 15 | uint32_t{exponents[i]} << 7 | r >> 1);
-      std::memcpy(values + 2 * i, &v, 2);
-    }
-    return;
-  }
+inline void join_halves(const uint8_t* __restrict highs, const uint8_t* __restrict low0, const uint8_t* __restrict low1,
+                        size_t count, uint8_t* __restrict values) {
+  for (size_t i = 0; i < count; ++i)
+    store32(values + 4 * i, uint32_t{load16(highs + 2 * i)} << 16 | uint32_t{low1[i]} << 8 | low0[i]);
+}
+
+// bf16: bit 15 sign, 14-7 exponent, 6-0 mantissa. rest = mantissa << 1 | sign.
+inline void split_floats(const uint8_t* values, size_t count, uint8_t* __restrict exponents, uint8_t* __restrict rest) {
   for (size_t i = 0; i < count; ++i) {
-    const uint32_t r = rest[3 * i] | uint32_t{rest[3 * i + 1]} << 8 | uint32_t{rest[3 * i + 2]} << 16;
-    store32(values + 4 * i, r << 31 | uint32_t{exponents[i]} << 23 | r >> 1);
+    const uint32_t v = load16(values + 2 * i);
+    exponents[i] = static_cast<uint8_t>(v >> 7);
+    rest[i] = static_cast<uint8_t>(v << 1 | v >> 15);
   }
 }
 
-// --- symbols of an exponent and two bits of mantissa; rests of 6 or 22 bits ---
+inline void join_floats(const uint8_t* __restrict exponents, const uint8_t* __restrict rest, size_t count,
+                        uint8_t* __restrict values) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t r = rest[i];
+    const uint16_t v = static_cast<uint16_t>(r << 15 | uint32_t{exponents[i]} << 7 | r >> 1);
+    std::memcpy(values + 2 * i, &v, 2);
+  }
+}
+
+// --- symbols of an exponent and two bits of mantissa; rests of 6 bits ---
 constexpr size_t kFloatRun = 512;  // values at a time, through buffers that stay in the nearest cache
 constexpr size_t kFloatSlack = 16;
-constexpr size_t rest_bytes(size_t count, int width) { return (count * (width == 2 ? 6 : 22) + 7) / 8; }
 
 // Eight bytes of six bits each as 48 bits, and back.
 GLYD_KERNEL_INLINE uint64_t pack_sixes(uint64_t x) {
@@ -71,73 +69,41 @@ GLYD_KERNEL_INLINE uint8_t exponent_index(uint32_t exponent, uint32_t base, uint
   return zero ? static_cast<uint8_t>(kExponentZero) : above;
 }
 
-inline bool split_floats_joint(const uint8_t* values, size_t count, int width, uint32_t base,
-                               uint8_t* __restrict symbols, uint8_t* __restrict rest) {
+inline bool split_floats_joint(const uint8_t* values, size_t count, uint32_t base, uint8_t* __restrict symbols,
+                               uint8_t* __restrict rest) {
   uint8_t outside = 0;
-  for (size_t begin = 0; begin < count; begin += kFloatRun, values += kFloatRun * static_cast<size_t>(width)) {
+  for (size_t begin = 0; begin < count; begin += kFloatRun, values += 2 * kFloatRun) {
     const size_t run = count - begin < kFloatRun ? count - begin : kFloatRun;
     uint8_t* const to = symbols + begin;
-    if (width == 2) {
-      uint8_t sixes[kFloatRun + kFloatSlack] = {};
-      for (size_t i = 0; i < run; ++i) {
-        const uint32_t v = load16(values + 2 * i);
-        to[i] = static_cast<uint8_t>(exponent_index((v >> 7) & 255, base, outside) << 2 | ((v >> 5) & 3));
-        sixes[i] = static_cast<uint8_t>((v & 31) << 1 | v >> 15);
-      }
-      for (size_t i = 0; i < run; i += 8, rest += 6) store64(rest, pack_sixes(load64(sixes + i)));
-    } else {
-      uint32_t parts[kFloatRun + 4] = {};
-      for (size_t i = 0; i < run; ++i) {
-        const uint32_t v = load32(values + 4 * i);
-        to[i] = static_cast<uint8_t>(exponent_index((v >> 23) & 255, base, outside) << 2 | ((v >> 21) & 3));
-        parts[i] = (v & 0x1fffff) << 1 | v >> 31;
-      }
-      for (size_t i = 0; i < run; i += 4, rest += 11) {
-        const uint64_t third = parts[i + 2];
-        store64(rest, parts[i] | uint64_t{parts[i + 1]} << 22 | third << 44);
-        store32(rest + 8, static_cast<uint32_t>(third >> 20) | parts[i + 3] << 2);
-      }
+    uint8_t sixes[kFloatRun + kFloatSlack];
+    for (size_t i = 0; i < run; ++i) {
+      const uint32_t v = load16(values + 2 * i);
+      to[i] = static_cast<uint8_t>(exponent_index((v >> 7) & 255, base, outside) << 2 | ((v >> 5) & 3));
+      sixes[i] = static_cast<uint8_t>((v & 31) << 1 | v >> 15);
     }
+    std::memset(sixes + run, 0, kFloatSlack);
+    for (size_t i = 0; i < run; i += 8, rest += 6) store64(rest, pack_sixes(load64(sixes + i)));
     if (outside != 0) return false;
   }
   return true;
 }
 
 inline void join_floats_joint(const uint8_t* __restrict symbols, const uint8_t* __restrict rest, size_t count,
-                              int width, uint32_t base, uint8_t* __restrict values) {
-  for (size_t begin = 0; begin < count; begin += kFloatRun, values += kFloatRun * static_cast<size_t>(width)) {
+                              uint32_t base, uint8_t* __restrict values) {
+  for (size_t begin = 0; begin < count; begin += kFloatRun, values += 2 * kFloatRun) {
     const size_t run = count - begin < kFloatRun ? count - begin : kFloatRun;
-    const uint8_t* const from = symbols + begin;
-    const size_t bytes = rest_bytes(run, width);
-    uint8_t packed[rest_bytes(kFloatRun, 4) + kFloatSlack];  // loads go past the last bytes
+    const size_t bytes = (6 * run + 7) / 8;
+    uint8_t packed[6 * kFloatRun / 8 + kFloatSlack], sixes[kFloatRun + kFloatSlack];
     std::memcpy(packed, rest, bytes);
-    std::memset(packed + bytes, 0, kFloatSlack);
+    std::memset(packed + bytes, 0, kFloatSlack);  // loads go past the last bytes
     rest += bytes;
-    const auto exponent = [=](uint32_t symbol) {
-      return symbol >> 2 == kExponentZero ? 0 : (base + (symbol >> 2)) & 255;
-    };
-    if (width == 2) {
-      uint8_t sixes[kFloatRun + kFloatSlack];
-      for (size_t i = 0; i < run; i += 8) store64(sixes + i, unpack_sixes(load64(packed + i / 8 * 6)));
-      for (size_t i = 0; i < run; ++i) {
-        const uint32_t s = from[i], r = sixes[i];
-        const auto v = static_cast<uint16_t>(r << 15 | exponent(s) << 7 | (s & 3) << 5 | r >> 1);
-        std::memcpy(values + 2 * i, &v, 2);
-      }
-      continue;
-    }
-    uint32_t parts[kFloatRun + 4];
-    for (size_t i = 0; i < run; i += 4) {
-      const uint64_t low = load64(packed + i / 4 * 11);
-      const uint32_t high = load32(packed + i / 4 * 11 + 8);
-      parts[i] = static_cast<uint32_t>(low) & 0x3fffff;
-      parts[i + 1] = static_cast<uint32_t>(low >> 22) & 0x3fffff;
-      parts[i + 2] = static_cast<uint32_t>(low >> 44) | (high & 3) << 20;
-      parts[i + 3] = (high >> 2) & 0x3fffff;
-    }
+    for (size_t i = 0; i < run; i += 8) store64(sixes + i, unpack_sixes(load64(packed + i / 8 * 6)));
+    const uint8_t* const from = symbols + begin;
     for (size_t i = 0; i < run; ++i) {
-      const uint32_t s = from[i], r = parts[i];
-      store32(values + 4 * i, r << 31 | exponent(s) << 23 | (s & 3) << 21 | r >> 1);
+      const uint32_t s = from[i], r = sixes[i];
+      const uint32_t exponent = s >> 2 == kExponentZero ? 0 : (base + (s >> 2)) & 255;
+      const auto v = static_cast<uint16_t>(r << 15 | exponent << 7 | (s & 3) << 5 | r >> 1);
+      std::memcpy(values + 2 * i, &v, 2);
     }
   }
 }

@@ -84,16 +84,16 @@ struct Kernels {
   void (*count_tokens)(const uint8_t* tokens, size_t count, size_t* fresh, size_t* escapes);
   // counts[256] of the bytes.
   void (*histogram)(const uint8_t* bytes, size_t count, uint32_t* counts);
-  // Float planes: value i of `width` bytes has its exponent in exponents[i] and the rest, sign lowest, in rest[i *
-  // (width - 1)].
-  void (*split_floats)(const uint8_t* values, size_t count, int width, uint8_t* exponents, uint8_t* rest);
-  void (*join_floats)(const uint8_t* exponents, const uint8_t* rest, size_t count, int width, uint8_t* values);
-  // The same with two bits of mantissa in the symbols and the rests of 6 or 22 bits packed: 8 bytes more may be written
-  // behind them. False if an exponent is neither 0 nor in [base, base + 63).
-  bool (*split_floats_joint)(const uint8_t* values, size_t count, int width, uint32_t base, uint8_t* symbols,
-                             uint8_t* rest);
-  void (*join_floats_joint)(const uint8_t* symbols, const uint8_t* rest, size_t count, int width, uint32_t base,
-                            uint8_t* values);
+  // The high halves of fp32 values, which are bf16 values, and their low bytes each apart.
+  void (*split_halves)(const uint8_t* values, size_t count, uint8_t* highs, uint8_t* low0, uint8_t* low1);
+  void (*join_halves)(const uint8_t* highs, const uint8_t* low0, const uint8_t* low1, size_t count, uint8_t* values);
+  // Exponents of bf16 values and the rests, one byte each, sign lowest.
+  void (*split_floats)(const uint8_t* values, size_t count, uint8_t* exponents, uint8_t* rest);
+  void (*join_floats)(const uint8_t* exponents, const uint8_t* rest, size_t count, uint8_t* values);
+  // The same with two bits of mantissa in the symbols and rests of 6 bits, packed: 8 bytes more may be written behind
+  // them. False if an exponent is neither 0 nor in [base, base + 63).
+  bool (*split_floats_joint)(const uint8_t* values, size_t count, uint32_t base, uint8_t* symbols, uint8_t* rest);
+  void (*join_floats_joint)(const uint8_t* symbols, const uint8_t* rest, size_t count, uint32_t base, uint8_t* values);
   // Both give the end of the sequences.
   Sequence* (*search_default)(const DefaultSearch&);
   Sequence* (*search_max)(const MaxSearch&);

@@ -17,7 +17,7 @@ constexpr uint32_t kMostExponentBits[2] = {6 << kLogFraction, 5 << kLogFraction}
                    kLeastNoiseBits = 74 * (1 << kLogFraction) / 10;
 constexpr uint32_t kWindowAbove = 12;  // exponents above the sample's largest that the symbols can say
 
-constexpr size_t packed_bytes(size_t count, size_t width) { return ceil_div(count * (width == 2 ? 6 : 22), size_t{8}); }
+constexpr size_t packed_bytes(size_t count) { return (6 * count + 7) / 8; }
 
 uint32_t entropy(const std::array<uint16_t, 256>& counts) {
   uint32_t sum = 0;
@@ -72,18 +72,30 @@ size_t FloatsWriter::write(ByteSpan raw, SymbolEncoder& symbols, uint8_t* out) {
   const size_t width = static_cast<size_t>(shape.width);
   const size_t count = (raw.size() - shape.phase) / width;
   exponents_.resize(count);
-  rest_.resize(count * (width - 1) + 16);
+  rest_.resize(count + 16);
+  const Kernels& kernel = kernels();
   const uint8_t* const values = raw.data() + shape.phase;
+  const uint8_t* highs = values;
+  if (width == 4) {
+    highs_.resize(2 * count);
+    low_.resize(2 * count);
+    kernel.split_halves(values, count, highs_.data(), low_.data(), low_.data() + count);
+    highs = highs_.data();
+  }
   const auto base = static_cast<uint8_t>(shape.largest + kWindowAbove + 1 - kExponentZero);
-  const bool joint = kernels().split_floats_joint(values, count, shape.width, base, exponents_.data(), rest_.data());
-  if (!joint) kernels().split_floats(values, count, shape.width, exponents_.data(), rest_.data());
-  const size_t rest_bytes = joint ? packed_bytes(count, width) : count * (width - 1);
+  const bool joint = kernel.split_floats_joint(highs, count, base, exponents_.data(), rest_.data());
+  if (!joint) kernel.split_floats(highs, count, exponents_.data(), rest_.data());
+  const size_t rest_bytes = joint ? packed_bytes(count) : count;
   uint8_t* to = out;
   *to++ = static_cast<uint8_t>(width << 4 | shape.phase);
   *to++ = joint ? kFloatsJoint : 0;
   if (joint) *to++ = base;
   to = std::copy_n(raw.data(), shape.phase, to);
   to += symbols.write(StreamKind::kPlane, exponents_, to);
+  if (width == 4) {
+    to += symbols.write(StreamKind::kLowBytes, {low_.data(), count}, to);
+    to += symbols.write(StreamKind::kLowBytes, {low_.data() + count, count}, to);
+  }
   to = std::copy_n(rest_.data(), rest_bytes, to);
   to = std::copy(values + count * width, raw.data() + raw.size(), to);
   return static_cast<size_t>(to - out);
@@ -107,17 +119,28 @@ Result<void> read_floats(ByteSpan payload, const uint8_t* readable, SymbolDecode
   const uint32_t base = joint ? *at++ : 0;
   std::copy_n(at, phase, out.data());
   at += phase;
+  const auto read_stream = [&](StreamKind kind, uint8_t* to) -> Result<void> {
+    GLYD_TRY(const size_t symbols_read, symbols.read(kind, at, end, readable, to, count));
+    if (symbols_read != count) return corrupt("float block: {} symbols for {} values", symbols_read, count);
+    return {};
+  };
   if (scratch.exponents.size() < count) scratch.exponents.resize(count);
-  GLYD_TRY(const size_t exponents,
-           symbols.read(StreamKind::kPlane, at, end, readable, scratch.exponents.data(), count));
-  const size_t rest_bytes = joint ? packed_bytes(count, width) : count * (width - 1);
-  if (exponents != count || static_cast<size_t>(end - at) != rest_bytes + tail)
-    return corrupt("float block: planes of wrong size");
+  GLYD_CHECK(read_stream(StreamKind::kPlane, scratch.exponents.data()));
+  if (width == 4) {
+    if (scratch.low.size() < 2 * count) scratch.low.resize(2 * count), scratch.highs.resize(2 * count);
+    GLYD_CHECK(read_stream(StreamKind::kLowBytes, scratch.low.data()));
+    GLYD_CHECK(read_stream(StreamKind::kLowBytes, scratch.low.data() + count));
+  }
+  const size_t rest_bytes = joint ? packed_bytes(count) : count;
+  if (static_cast<size_t>(end - at) != rest_bytes + tail) return corrupt("float block: rests of wrong size");
+  const Kernels& kernel = kernels();
   uint8_t* const values = out.data() + phase;
+  uint8_t* const highs = width == 4 ? scratch.highs.data() : values;
   if (joint)
-    kernels().join_floats_joint(scratch.exponents.data(), at, count, static_cast<int>(width), base, values);
+    kernel.join_floats_joint(scratch.exponents.data(), at, count, base, highs);
   else
-    kernels().join_floats(scratch.exponents.data(), at, count, static_cast<int>(width), values);
+    kernel.join_floats(scratch.exponents.data(), at, count, highs);
+  if (width == 4) kernel.join_halves(highs, scratch.low.data(), scratch.low.data() + count, count, values);
   std::copy_n(at + rest_bytes, tail, values + count * width);
   return {};
 }

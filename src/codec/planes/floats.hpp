@@ -17,11 +17,11 @@ class FloatsWriter {
   size_t write(ByteSpan raw, SymbolEncoder& symbols, uint8_t* out);
 
  private:
-  std::vector<uint8_t> exponents_, rest_;
+  std::vector<uint8_t> highs_, low_, exponents_, rest_;
 };
 
 struct FloatsScratch {
-  std::vector<uint8_t> exponents;
+  std::vector<uint8_t> highs, low, exponents;
 };
 
 Result<void> read_floats(ByteSpan payload, const uint8_t* readable, SymbolDecoder& symbols, FloatsScratch& scratch,
