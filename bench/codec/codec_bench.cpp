@@ -113,6 +113,7 @@ int run(int count, char** arguments) {
   std::filesystem::path corpus, out;
   std::vector<std::string> only_levels = {"default", "max", "ultra"}, only_files, sizes_of;
   double seconds = 4, megabytes = 1e6;
+  bool bare = false;
   app.add_option("--corpus", corpus, "folder of files (bench/codec/corpus.sh makes it)")
       ->required()
       ->check(CLI::ExistingDirectory);
@@ -121,6 +122,7 @@ int run(int count, char** arguments) {
   app.add_option("--sizes", sizes_of, "further peers whose bytes alone are listed, such as xz-9")->delimiter(',');
   app.add_option("--seconds", seconds, "about this long for a file and level");
   app.add_option("--megabytes", megabytes, "only the first of each file");
+  app.add_flag("--bare-peers", bare, "peers without checks");
   app.add_option("--out", out, "JSON lines (default: standard output)");
   CLI11_PARSE(app, count, arguments);
 
@@ -140,8 +142,9 @@ int run(int count, char** arguments) {
       target << line.dump() << std::endl;
   };
   emit(head_line("codec", {arguments, arguments + count}, isa_name(cpu_isa())));
-  for (const Level& level : kLevels) {
+  for (Level level : kLevels) {
     if (std::ranges::count(only_levels, level.name) == 0) continue;
+    if (bare) level.peer += "-bare";
     Totals totals;
     for (const auto& path : files) {
       const Bytes raw = load(path, static_cast<size_t>(megabytes * 1e6));

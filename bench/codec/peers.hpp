@@ -20,7 +20,8 @@ class Peer {
   virtual void decompress(const uint8_t* stored, size_t bytes, Bytes& raw) = 0;
 };
 
-// "lz4-1", "zstd-N", "xz-N" with contexts made once.
+// "lz4-1", "zstd-N", "xz-N" with contexts made once and the checks that their commands write; "lz4-1-bare" (a block)
+// and "zstd-N-bare" have none.
 std::unique_ptr<Peer> make_peer(const std::string& name);
 // "default", "max", "ultra": frames, one thread, every check on.
 std::unique_ptr<Peer> make_glyd(const std::string& level);
