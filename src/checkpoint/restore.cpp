@@ -19,11 +19,12 @@ class Restorer {
   Result<void> run() {
     GLYD_CHECK(packed_.check_listing());
     if (out_ && manifest_.kind != SourceKind::kFile) GLYD_CHECK(make_directory(*out_));
-    GLYD_CHECK(index());
+    GLYD_TRY(const std::string index, read_small(kShardIndexName, kMostManifestBytes, manifest_.index_sha256));
     GLYD_CHECK(config());
     for (const auto& file : manifest_.files)
       GLYD_CHECK(carried_file(file.path, file.path, file.bytes, file.mode, file.sha256));
     for (size_t i = 0; i < manifest_.source_files.size(); ++i) GLYD_CHECK(source_file(i));
+    GLYD_CHECK(check_index(index));  // after the shards, whose errors say more
     if (out_) {
       for (const auto& directory : manifest_.directories) GLYD_CHECK(make_directory(*out_ / directory));
     }
@@ -44,8 +45,7 @@ class Restorer {
   }
 
   // Loaders find tensors by it, so it must say what the manifest says.
-  Result<void> index() const {
-    GLYD_TRY(const std::string text, read_small(kShardIndexName, kMostManifestBytes, manifest_.index_sha256));
+  Result<void> check_index(std::string_view text) const {
     const std::string path = (packed_.root() / kShardIndexName).string();
     GLYD_TRY(const Json document, parse_json_strict(text, path));
     Json weight_map = Json::object();
