@@ -17,7 +17,7 @@ using glyd::fuzz::check;
 using glyd::fuzz::GuardedBuffer;
 
 constexpr std::size_t kHeadBytes = 3;
-constexpr std::size_t kMostContent = std::size_t{1} << 20;
+constexpr std::size_t kMostContent = std::size_t{3} << 17;  // a block and a half
 
 std::size_t content_size(const std::uint8_t* data) {
   return (data[0] | std::size_t{data[1]} << 8 | std::size_t{data[2]} << 16) % (kMostContent + 1);
@@ -68,8 +68,11 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
     const std::uint8_t change = i * 2654435761u % 97 == 0 ? static_cast<std::uint8_t>(i) : std::uint8_t{0};
     content.push_back(static_cast<std::uint8_t>(content[i / 2] ^ change));
   }
-  const auto level = static_cast<glyd::codec::Level>(seed / 64 % 3);
-  glyd::codec::UnitEncoder encoder(level);
+  // Kept: the tables of ultra take longer to make than an input to run.
+  static glyd::codec::UnitEncoder encoders[3] = {glyd::codec::UnitEncoder(glyd::codec::Level::kDefault),
+                                                 glyd::codec::UnitEncoder(glyd::codec::Level::kMax),
+                                                 glyd::codec::UnitEncoder(glyd::codec::Level::kUltra)};
+  glyd::codec::UnitEncoder& encoder = encoders[seed / 64 % 3];
   std::vector<std::uint8_t> payload(glyd::codec::UnitEncoder::bound(content.size()));
   const std::size_t stored = encoder.write(content, payload.data());
   if (stored == 0 || kHeadBytes + stored > max_size) return LLVMFuzzerMutate(data, size, max_size);
