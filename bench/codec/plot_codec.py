@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
+import matplotlib.ticker  # noqa: E402
 
 COLOURS = {"default": "#2a7f62", "max": "#2b5fa3", "ultra": "#8e44ad"}
 
@@ -47,6 +48,9 @@ def main():
             axis.annotate(f"glyd {level}", ours, xytext=(7, 4), textcoords="offset points", fontsize=9)
             axis.annotate(name, peer, xytext=(7, -11), textcoords="offset points", fontsize=9)
         axis.set_xscale("log")
+        axis.margins(x=0.25, y=0.1)  # room for the names
+        for ticks in (axis.xaxis.set_major_formatter, axis.xaxis.set_minor_formatter):
+            ticks(matplotlib.ticker.StrMethodFormatter("{x:.0f}"))
         axis.set_xlabel(f"{key}: MB/s, one thread")
         axis.set_ylabel("raw / stored")
         axis.grid(alpha=0.3)

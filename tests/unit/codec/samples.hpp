@@ -77,6 +77,28 @@ inline Bytes floats(size_t count, int width, uint32_t seed) {
   return bytes;
 }
 
+// The same as fp16, where they are large enough for it.
+inline Bytes halves(size_t count, uint32_t seed) {
+  const Bytes singles = floats(2 * count, 4, seed);
+  Bytes bytes;
+  for (size_t i = 0; i + 4 <= singles.size(); i += 4) {
+    uint32_t bits;
+    std::memcpy(&bits, singles.data() + i, 4);
+    const uint32_t exponent = (bits >> 23) & 255, mantissa = (bits >> 13) & 1023;
+    const uint32_t half = bits >> 31 << 15 | (exponent > 112 ? (exponent - 112) << 10 | mantissa : 0);
+    bytes.push_back(static_cast<uint8_t>(half));
+    bytes.push_back(static_cast<uint8_t>(half >> 8));
+  }
+  return bytes;
+}
+
+// fp32 values of which a few are so small that no window of exponents holds all.
+inline Bytes wide_floats(size_t count, uint32_t seed) {
+  Bytes bytes = floats(count, 4, seed);
+  for (size_t i = 3; i < bytes.size(); i += 4096) bytes[i] = static_cast<uint8_t>((bytes[i] & 0x80) | 0x08);
+  return bytes;
+}
+
 // Runs of every short period, long and short matches mixed with noise.
 inline Bytes periods(size_t count, uint32_t seed) {
   Random random(seed);
@@ -128,6 +150,8 @@ inline std::vector<Sample> samples() {
           {"records", records(200000, 5)},
           {"bf16", floats(300000, 2, 6)},
           {"fp32", floats(300000, 4, 7)},
+          {"fp16", halves(200000, 18)},
+          {"fp32-wide", wide_floats(300000, 19)},
           {"bf16-odd", join({{1}, floats(200001, 2, 8)})},
           {"periods", periods(300000, 9)},
           {"mixture", join({text(90000, 10), random_bytes(70000, 11), floats(150000, 2, 12), Bytes(5000, 'x'),

@@ -60,6 +60,8 @@ std::map<std::string, Bytes> valid_frames() {
   frames["one-byte.glyd"] = test::write_frame(Bytes{42}, options).value();
   frames["fill.glyd"] = test::write_frame(Bytes(70000, 0), options).value();
   frames["bf16-odd.glyd"] = test::write_frame(test::join({{9}, test::floats(8000, 2, 5)}), options).value();
+  frames["fp16.glyd"] = test::write_frame(test::halves(8000, 7), options).value();
+  frames["fp32-wide.glyd"] = test::write_frame(test::wide_floats(9000, 8), options).value();
   frames["fp32.glyd"] = test::write_frame(test::floats(9000, 4, 6), options).value();
   options.metadata = metadata;
   options.content_bytes = 200;
