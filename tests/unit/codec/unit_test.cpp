@@ -97,8 +97,7 @@ INSTANTIATE_TEST_SUITE_P(All, Units,
                          name_of);
 
 TEST(FloatPlanes, CostTheirExponentsEntropy) {
-  const Bytes bf16 = test::floats(1 << 20, 2, 8), fp32 = test::floats(1 << 20, 4, 9),
-              fp16 = test::halves(1 << 20, 10);
+  const Bytes bf16 = test::floats(1 << 20, 2, 8), fp32 = test::floats(1 << 20, 4, 9), fp16 = test::halves(1 << 20, 10);
   EXPECT_LT(encode(Level::kMax, bf16).size(), bf16.size() * 665 / 1000);
   EXPECT_LT(encode(Level::kMax, fp32).size(), fp32.size() * 835 / 1000);
   EXPECT_LT(encode(Level::kMax, fp16).size(), fp16.size() * 87 / 100);
