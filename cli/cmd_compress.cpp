@@ -119,8 +119,7 @@ void declare_compress(Verb& verb) {
       "FILE.glyd appears only when it is whole, with the permissions and the time of FILE. The source is never written "
       "to, and an output that is the source, by whatever name or link, is refused. Work goes on in "
       ".FILE.glyd.glyd-staging beside it, which is taken away after an error or Ctrl-C; what a killed run left there "
-      "is "
-      "taken over by the next one to the same output.",
+      "is taken over by the next one to the same output.",
       "The bytes are the same at any number of threads. With several files, one that fails is reported and the others "
       "are done; the exit status is that of the first failure."};
   verb.run = [arguments](const Common& common) { return compress(*arguments, common); };

@@ -63,8 +63,7 @@ void declare_test(Verb& verb) {
   verb.summary = "decode compressed files and check everything, writing nothing";
   verb.description =
       "Decodes each FILE in memory and compares every check: of each unit's bytes, of its content, of the whole, and "
-      "that "
-      "the end is there. No file is written or removed.";
+      "that the end is there. No file is written or removed.";
   verb.positional("FILE", arguments->sources, "files made by `glyd compress`; - is standard input", Offer::kPaths);
   verb.optional_last();
   verb.flag("-r,--recursive", arguments->recursive, "take the .glyd files in folders too");

@@ -30,7 +30,6 @@ class InputFile {
   std::optional<uint64_t> bytes_left() const;  // when opened; known of regular files alone
   uint64_t size() const { return size_; }      // of a seekable one
   bool is_file() const { return S_ISREG(info_.st_mode) && !standard_; }
-  bool is_standard() const { return standard_; }
   int descriptor() const { return descriptor_; }
   const struct stat& info() const { return info_; }
   const std::string& name() const { return name_; }  // for messages

@@ -35,10 +35,8 @@ class OutputFile {
   Outcome finish(const InputFile& source);
 
   uint64_t written() const { return position_; }
-  bool is_standard() const { return standard_; }
 
  private:
-  enum class Kind { kStandard, kDevice, kStaged };
   Outcome open_existing(const InputFile& source, bool& found);
   Outcome open_staging();
   Outcome write_here(const uint8_t* bytes, size_t count);

@@ -69,9 +69,12 @@ bool parse_bytes(std::string_view text, uint64_t& bytes) {
     if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib")) return false;
     step = std::pow(rest == "b" ? 1000.0 : 1024.0, static_cast<double>(power + 1));
   }
-  // Whole numbers without a unit are taken exactly: doubles have 53 bits.
-  if (step == 1) return std::from_chars(text.data(), end, bytes).ptr == end;
-  if (value * step >= 9.2e18) return false;
+  if (step == 1) {  // whole, and taken exactly: doubles have 53 bits
+    const auto whole = std::from_chars(text.data(), end, bytes);
+    return whole.ec == std::errc{} && whole.ptr == end;
+  }
+  constexpr double kMost = 9.2e18;            // llround gives a signed 64-bit number
+  if (!(value * step < kMost)) return false;  // from_chars takes "nan" too
   bytes = static_cast<uint64_t>(std::llround(value * step));
   return true;
 }

@@ -10,6 +10,8 @@ try compress text -c --json
 try compress text -c --rm
 try compress text --max-level
 try decompress text --memory little
+try decompress text --memory 99999999999999999999
+try test text --memory nanK
 try cat text --json
 try -x text
 try --ultra nothing -T many
