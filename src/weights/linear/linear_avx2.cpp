@@ -195,13 +195,13 @@ inline void join_steps(const Words& words, const uint8_t* low, uint16_t* out) {
 
 void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
   const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
-  for (size_t eighth = 0; eighth < 4; ++eighth) {
+  for (size_t octet = 0; octet < 4; ++octet) {  // of lanes
     Words front, back;
-    load_high(high + 32 * eighth, front, back);
-    prefetch<fast::kChunkBytes / 4>(chunk + kPrefetchAhead + eighth * (fast::kChunkBytes / 4));
-    uint16_t* out = tile + 2 * eighth * kTileStride;
-    join_steps(front, chunk + 128 * eighth, out);
-    join_steps(back, chunk + 512 + 128 * eighth, out + 2 * kFragmentStep);
+    load_high(high + 32 * octet, front, back);
+    prefetch<fast::kChunkBytes / 4>(chunk + kPrefetchAhead + octet * (fast::kChunkBytes / 4));
+    uint16_t* out = tile + 2 * octet * kTileStride;
+    join_steps(front, chunk + 128 * octet, out);
+    join_steps(back, chunk + 512 + 128 * octet, out + 2 * kFragmentStep);
   }
 }
 
@@ -238,15 +238,15 @@ inline void dot_steps(const Words& words, const uint8_t* low, uint8_t* upper, co
 void dot_record(const uint8_t* record, uint8_t* upper, const float* x, float* sums) {
   for (size_t chunk = 0; chunk < 2; ++chunk) {
     const uint8_t* high = record + fast::low_plane_bytes(fast::kChunkSteps);
-    for (size_t eighth = 0; eighth < 4; ++eighth) {
+    for (size_t octet = 0; octet < 4; ++octet) {
       Words front, back;
-      load_high(high + 32 * eighth, front, back);
-      prefetch<fast::kChunkBytes / 4>(record + kPrefetchAhead + eighth * (fast::kChunkBytes / 4));
-      float* const memory = sums + eighth * 4 * kWidth;
+      load_high(high + 32 * octet, front, back);
+      prefetch<fast::kChunkBytes / 4>(record + kPrefetchAhead + octet * (fast::kChunkBytes / 4));
+      float* const memory = sums + octet * 4 * kWidth;
       __m256 held[2][2];
       GLYD_UNROLL for (size_t i = 0; i < 4; ++i) held[i / 2][i % 2] = _mm256_loadu_ps(memory + i * kWidth);
-      dot_steps(front, record + 128 * eighth, upper + 128 * eighth, x, held);
-      dot_steps(back, record + 512 + 128 * eighth, upper + 512 + 128 * eighth, x + 2 * kFragmentStep, held);
+      dot_steps(front, record + 128 * octet, upper + 128 * octet, x, held);
+      dot_steps(back, record + 512 + 128 * octet, upper + 512 + 128 * octet, x + 2 * kFragmentStep, held);
       GLYD_UNROLL for (size_t i = 0; i < 4; ++i) _mm256_storeu_ps(memory + i * kWidth, held[i / 2][i % 2]);
     }
     record += fast::kChunkBytes;

@@ -36,7 +36,7 @@ class ShiftedRecords {
     const uint8_t* bytes;
     uint32_t size;
   };
-  // `scratch` takes a slot too near the array's end to be read 4 bytes at a time.
+  // `scratch` takes a slot too near the array's end for what reads kSlotReadAhead bytes past a slot.
   Slot slot(uint64_t strip, uint64_t record, uint8_t (&scratch)[fast::kMostSlotBytes + kSlotReadAhead]) const;
   struct Entries {
     const uint8_t* bytes;
