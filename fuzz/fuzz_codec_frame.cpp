@@ -150,7 +150,10 @@ Bytes put_together(std::vector<Chunk>& chunks, bool size_known, int unit_log) {
     h.position = position;
     h.stored_bytes = static_cast<std::uint32_t>(chunk.payload.size());
     h.payload_check = codec::check32(chunk.payload);
-    if (h.kind == codec::ChunkKind::kStored) h.raw_bytes = h.stored_bytes, h.content_check = h.payload_check;
+    if (h.kind == codec::ChunkKind::kStored) {
+      h.raw_bytes = h.stored_bytes;
+      h.content_check = h.payload_check;
+    }
     if (h.kind == codec::ChunkKind::kBlocks) {
       h.raw_bytes %= 1u << 18;
       Bytes content(h.raw_bytes);

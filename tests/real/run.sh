@@ -53,7 +53,6 @@ for model in "${models[@]}"; do
   for layout in fast small; do
     packed=$work/$model-$layout back=$work/$model-$layout-back
     rm -rf "$packed" "$back"
-    "$glyd" --version >/dev/null
     "$glyd" pack "$source" "$packed" --layout $layout --json >"$work/$model-$layout.json"
     "$glyd" verify "$packed" --source "$source" --quiet >/dev/null
     "$glyd" unpack "$packed" "$back" --quiet >/dev/null
