@@ -18,6 +18,9 @@ def read_results(folder):
     newest, head = {}, None
     for path in sorted(folder.glob("*.json"), key=lambda p: json.loads(p.read_text().splitlines()[0])["date"]):
         first, *lines = map(json.loads, path.read_text().splitlines())
+        lines = [line for line in lines if line["name"].startswith("cpu.")]  # the codec's results have a plot of their own
+        if not lines:
+            continue
         head = first
         for line in lines:
             newest[(line["name"], line["layout"], line.get("tokens", 0), line["threads"], line["baseline"])] = line
