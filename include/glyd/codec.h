@@ -4,6 +4,10 @@
  * frame depend on the content, the level, the unit size and the metadata alone, never on the number of threads or the
  * CPU. Frames may be put one after the other; together they hold their contents one after the other. Any bytes may be
  * given to a decoder: what is no whole frame gives a status, never a crash or memory beyond the limit.
+ *
+ * A reader may be used by several threads at once, a compressor or a decompressor by one at a time. They copy their
+ * options and the metadata; their callbacks, and what `context` points to, must outlive them. Once a call on a
+ * compressor or decompressor has failed, it can only be freed. Freeing null does nothing.
  */
 #ifndef GLYD_CODEC_H
 #define GLYD_CODEC_H
@@ -80,7 +84,8 @@ GLYD_API glyd_status glyd_frame_read_info(const void* frame, size_t frame_bytes,
 /* All content. `capacity` must be at least its size (glyd_frame_read_info). */
 GLYD_API glyd_status glyd_decompress(const void* frame, size_t frame_bytes, const glyd_decompress_options* options,
                                      void* content, size_t capacity, size_t* content_bytes) GLYD_NOEXCEPT;
-/* Content [offset, offset + bytes), decoding only the units it touches. */
+/* Content [offset, offset + bytes), decoding only the units it touches. GLYD_ERROR_INVALID_ARGUMENT if it is not all
+ * there. */
 GLYD_API glyd_status glyd_decompress_range(const void* frame, size_t frame_bytes,
                                            const glyd_decompress_options* options, uint64_t offset, void* content,
                                            size_t bytes) GLYD_NOEXCEPT;
@@ -90,24 +95,27 @@ GLYD_API glyd_status glyd_frame_verify(const void* frame, size_t frame_bytes,
 
 /* --- A seekable frame behind a function, such as a file: reads what a range needs. --- */
 typedef struct glyd_reader glyd_reader;
-/* Fills `bytes` from `offset`; other than GLYD_OK is given to the caller. Called from several threads at once if
- * `threads` allows. */
+/* Fills all `count` bytes from `offset`; other than GLYD_OK is given to the caller. Called from several threads at once
+ * if `threads` allows. */
 typedef glyd_status (*glyd_read_at)(void* context, uint64_t offset, void* bytes, size_t count);
 
+/* `frame_bytes`: of the whole file; frames that follow each other are one content. */
 GLYD_API glyd_status glyd_reader_open(glyd_read_at read_at, void* context, uint64_t frame_bytes,
                                       glyd_reader** reader) GLYD_NOEXCEPT;
 GLYD_API glyd_status glyd_reader_info(const glyd_reader* reader, glyd_frame_info* info) GLYD_NOEXCEPT;
 /* The first frame's metadata; `capacity` at least metadata_bytes. */
 GLYD_API glyd_status glyd_reader_metadata(const glyd_reader* reader, void* metadata, size_t capacity) GLYD_NOEXCEPT;
+/* Content [offset, offset + bytes), as glyd_decompress_range. */
 GLYD_API glyd_status glyd_reader_read(const glyd_reader* reader, const glyd_decompress_options* options,
                                       uint64_t offset, void* content, size_t bytes) GLYD_NOEXCEPT;
+/* As glyd_frame_verify. */
 GLYD_API glyd_status glyd_reader_verify(const glyd_reader* reader,
                                         const glyd_decompress_options* options) GLYD_NOEXCEPT;
 /* Unit `unit` of the content; GLYD_ERROR_INVALID_ARGUMENT past the last. */
 typedef struct glyd_unit_info {
   size_t struct_size;
-  uint64_t content_begin, content_bytes;
-  uint64_t frame_offset, stored_bytes;
+  uint64_t content_begin, content_bytes; /* its place in the content of all frames */
+  uint64_t frame_offset, stored_bytes;   /* where its header lies in the file, and the bytes behind that header */
 } glyd_unit_info;
 GLYD_API glyd_status glyd_reader_unit(const glyd_reader* reader, uint64_t unit, glyd_unit_info* info) GLYD_NOEXCEPT;
 GLYD_API void glyd_reader_free(glyd_reader* reader) GLYD_NOEXCEPT;
