@@ -216,7 +216,11 @@ class CompressedWriter(io.BufferedIOBase):
         path = os.path.realpath(target)
         folder, name = os.path.split(path)
         staging = os.path.join(folder, f".{name}.{os.getpid()}-{id(self):x}.glyd-staging")
-        self._file = io.open(staging, "xb", buffering=0)
+        try:
+            self._file = io.open(staging, "xb", buffering=0)
+        except OSError as error:
+            error.filename = target  # what was asked for
+            raise
         self._path, self._staging, self._exclusive = path, staging, exclusive
 
     def _put(self, piece):

@@ -169,7 +169,7 @@ def test_writing_to_a_file_object():
 def test_errors(tmp_path, path):
     with pytest.raises(FileNotFoundError):
         glyd.open(tmp_path / "nothing.glyd")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="/file.glyd'$"):
         glyd.open(tmp_path / "no folder" / "file.glyd", "wb")
     with pytest.raises(glyd.InvalidArgumentError, match="mode"):
         glyd.open(path, "a")
