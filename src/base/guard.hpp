@@ -51,4 +51,21 @@ Result<Options> read_options(const Options* given) {
   return defaults;
 }
 
+// `value` into a caller's struct of any age: as much as that has room for.
+template <typename Struct>
+Result<void> write_struct(Struct value, Struct* out, const char* name) {
+  if (out == nullptr) return invalid_argument("{} is null", name);
+  if (out->struct_size < sizeof out->struct_size) return invalid_argument("{}: struct_size is not set", name);
+  value.struct_size = out->struct_size;
+  std::memcpy(static_cast<void*>(out), &value, std::min(out->struct_size, sizeof value));
+  return Ok{};
+}
+
+// For pointers to objects and to functions.
+template <typename Pointer>
+Result<void> not_null(Pointer pointer, const char* name) {
+  if (pointer == nullptr) return invalid_argument("{} is null", name);
+  return Ok{};
+}
+
 }  // namespace glyd::capi

@@ -74,7 +74,7 @@ Result<void> codec_write_info(const codec::FrameReader& reader, uint64_t frame_b
                : first.header.level == static_cast<uint8_t>(codec::Level::kUltra) ? GLYD_LEVEL_ULTRA
                                                                                   : GLYD_LEVEL_MAX;
   info.metadata_bytes = first.metadata_bytes;
-  return codec_copy_out(info, out);
+  return write_struct(info, out, "info");
 }
 
 namespace {
@@ -95,8 +95,8 @@ extern "C" {
 
 glyd_status glyd_level_from_name(const char* name, glyd_level* level) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(name, "name"));
-    GLYD_CHECK(codec_not_null(level, "level"));
+    GLYD_CHECK(not_null(name, "name"));
+    GLYD_CHECK(not_null(level, "level"));
     const std::string_view wanted = name;
     if (wanted == "default")
       *level = GLYD_LEVEL_DEFAULT;
@@ -113,7 +113,7 @@ glyd_status glyd_level_from_name(const char* name, glyd_level* level) noexcept {
 glyd_status glyd_compress_bound(uint64_t content_bytes, const glyd_compress_options* options,
                                 uint64_t* bytes) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(bytes, "bytes"));
+    GLYD_CHECK(not_null(bytes, "bytes"));
     GLYD_TRY(const codec::WriterOptions o, codec_writer_options(options));
     *bytes = codec::frame_bound(content_bytes, o.unit_log != 0 ? o.unit_log : codec::default_unit_log(o.level),
                                 o.metadata.size());
@@ -125,8 +125,8 @@ glyd_status glyd_compress(const void* content, size_t content_bytes, const glyd_
                           size_t capacity, size_t* frame_bytes) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_TRY(const ByteSpan input, codec_input(content, content_bytes, "content"));
-    GLYD_CHECK(codec_not_null(frame, "frame"));
-    GLYD_CHECK(codec_not_null(frame_bytes, "frame_bytes"));
+    GLYD_CHECK(not_null(frame, "frame"));
+    GLYD_CHECK(not_null(frame_bytes, "frame_bytes"));
     GLYD_TRY(codec::WriterOptions o, codec_writer_options(options));
     o.content_bytes = input.size();
     size_t used = 0;
@@ -162,7 +162,7 @@ glyd_status glyd_decompress(const void* frame, size_t frame_bytes, const glyd_de
                             void* content, size_t capacity, size_t* content_bytes) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_TRY(const ByteSpan input, codec_input(frame, frame_bytes, "frame"));
-    GLYD_CHECK(codec_not_null(content_bytes, "content_bytes"));
+    GLYD_CHECK(not_null(content_bytes, "content_bytes"));
     GLYD_TRY(const codec::ReaderOptions o, codec_reader_options(options));
     OpenFrame open(input);
     if (!open.reader) return open.reader.error();
@@ -170,7 +170,7 @@ glyd_status glyd_decompress(const void* frame, size_t frame_bytes, const glyd_de
     if (needed > capacity)
       return Error{GLYD_ERROR_BUFFER_TOO_SMALL,
                    fmt::format("the content has {} bytes, there is room for {}", needed, capacity)};
-    if (needed != 0) GLYD_CHECK(codec_not_null(content, "content"));
+    if (needed != 0) GLYD_CHECK(not_null(content, "content"));
     GLYD_CHECK(open.reader.value().read_all({static_cast<uint8_t*>(content), needed}, o));
     *content_bytes = needed;
     return {};
@@ -181,7 +181,7 @@ glyd_status glyd_decompress_range(const void* frame, size_t frame_bytes, const g
                                   uint64_t offset, void* content, size_t bytes) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_TRY(const ByteSpan input, codec_input(frame, frame_bytes, "frame"));
-    if (bytes != 0) GLYD_CHECK(codec_not_null(content, "content"));
+    if (bytes != 0) GLYD_CHECK(not_null(content, "content"));
     GLYD_TRY(const codec::ReaderOptions o, codec_reader_options(options));
     OpenFrame open(input);
     if (!open.reader) return open.reader.error();
@@ -203,7 +203,7 @@ glyd_status glyd_salvage(const void* frame, size_t frame_bytes, glyd_salvaged un
                          glyd_salvage_report* report) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_TRY(const ByteSpan input, codec_input(frame, frame_bytes, "frame"));
-    GLYD_CHECK(codec_not_null(unit, "unit"));
+    GLYD_CHECK(not_null(unit, "unit"));
     GLYD_TRY(const codec::SalvageReport found,
              codec::salvage(input, [&](uint64_t position, ByteSpan content) -> Result<void> {
                const glyd_status status = unit(context, position, content.data(), content.size());
@@ -215,7 +215,7 @@ glyd_status glyd_salvage(const void* frame, size_t frame_bytes, glyd_salvaged un
     result.content_end = found.content_end;
     result.lost_ranges = found.lost.size();
     result.complete = found.complete ? 1 : 0;
-    return codec_copy_out(result, report);
+    return write_struct(result, report, "report");
   });
 }
 

@@ -57,7 +57,7 @@ namespace {
 template <typename Object, typename Body>
 glyd_status guarded_once(Object* object, Body&& body) noexcept {
   const glyd_status status = guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(object, "stream"));
+    GLYD_CHECK(not_null(object, "stream"));
     if (object->failed) return invalid_argument("the stream failed before: free it");
     return body();
   });
@@ -71,8 +71,8 @@ extern "C" {
 
 glyd_status glyd_reader_open(glyd_read_at read_at, void* context, uint64_t frame_bytes, glyd_reader** reader) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(read_at, "read_at"));
-    GLYD_CHECK(codec_not_null(reader, "reader"));
+    GLYD_CHECK(not_null(read_at, "read_at"));
+    GLYD_CHECK(not_null(reader, "reader"));
     auto made = std::make_unique<glyd_reader>(glyd_reader{CallbackSource(read_at, context, frame_bytes), std::nullopt});
     GLYD_TRY(made->reader, codec::FrameReader::open(made->source));
     *reader = made.release();
@@ -82,19 +82,19 @@ glyd_status glyd_reader_open(glyd_read_at read_at, void* context, uint64_t frame
 
 glyd_status glyd_reader_info(const glyd_reader* reader, glyd_frame_info* info) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(reader, "reader"));
+    GLYD_CHECK(not_null(reader, "reader"));
     return codec_write_info(*reader->reader, reader->source.size(), info);
   });
 }
 
 glyd_status glyd_reader_metadata(const glyd_reader* reader, void* metadata, size_t capacity) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(reader, "reader"));
+    GLYD_CHECK(not_null(reader, "reader"));
     GLYD_TRY(const std::vector<uint8_t> bytes, reader->reader->metadata(0));
     if (bytes.size() > capacity)
       return Error{GLYD_ERROR_BUFFER_TOO_SMALL,
                    fmt::format("the metadata has {} bytes, there is room for {}", bytes.size(), capacity)};
-    if (!bytes.empty()) GLYD_CHECK(codec_not_null(metadata, "metadata"));
+    if (!bytes.empty()) GLYD_CHECK(not_null(metadata, "metadata"));
     std::copy(bytes.begin(), bytes.end(), static_cast<uint8_t*>(metadata));
     return {};
   });
@@ -103,8 +103,8 @@ glyd_status glyd_reader_metadata(const glyd_reader* reader, void* metadata, size
 glyd_status glyd_reader_read(const glyd_reader* reader, const glyd_decompress_options* options, uint64_t offset,
                              void* content, size_t bytes) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(reader, "reader"));
-    if (bytes != 0) GLYD_CHECK(codec_not_null(content, "content"));
+    GLYD_CHECK(not_null(reader, "reader"));
+    if (bytes != 0) GLYD_CHECK(not_null(content, "content"));
     GLYD_TRY(const codec::ReaderOptions o, codec_reader_options(options));
     return reader->reader->read(offset, {static_cast<uint8_t*>(content), bytes}, o);
   });
@@ -112,7 +112,7 @@ glyd_status glyd_reader_read(const glyd_reader* reader, const glyd_decompress_op
 
 glyd_status glyd_reader_verify(const glyd_reader* reader, const glyd_decompress_options* options) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(reader, "reader"));
+    GLYD_CHECK(not_null(reader, "reader"));
     GLYD_TRY(const codec::ReaderOptions o, codec_reader_options(options));
     return reader->reader->verify(o);
   });
@@ -120,7 +120,7 @@ glyd_status glyd_reader_verify(const glyd_reader* reader, const glyd_decompress_
 
 glyd_status glyd_reader_unit(const glyd_reader* reader, uint64_t unit, glyd_unit_info* info) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(reader, "reader"));
+    GLYD_CHECK(not_null(reader, "reader"));
     const auto& units = reader->reader->units();
     if (unit >= units.size()) return invalid_argument("unit {}: there are {}", unit, units.size());
     const codec::UnitPlace& place = units[unit];
@@ -129,7 +129,7 @@ glyd_status glyd_reader_unit(const glyd_reader* reader, uint64_t unit, glyd_unit
     result.content_bytes = place.raw_bytes;
     result.frame_offset = place.chunk_offset;
     result.stored_bytes = place.stored_bytes;
-    return codec_copy_out(result, info);
+    return write_struct(result, info, "info");
   });
 }
 
@@ -138,8 +138,8 @@ void glyd_reader_free(glyd_reader* reader) noexcept { delete reader; }
 glyd_status glyd_compressor_create(const glyd_compress_options* options, glyd_write write, void* context,
                                    glyd_compressor** compressor) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(write, "write"));
-    GLYD_CHECK(codec_not_null(compressor, "compressor"));
+    GLYD_CHECK(not_null(write, "write"));
+    GLYD_CHECK(not_null(compressor, "compressor"));
     GLYD_TRY(codec::WriterOptions o, codec_writer_options(options));
     auto made = std::make_unique<glyd_compressor>();
     made->write = write;
@@ -178,8 +178,8 @@ void glyd_compressor_free(glyd_compressor* compressor) noexcept { delete compres
 glyd_status glyd_decompressor_create(const glyd_decompress_options* options, glyd_read read, void* context,
                                      glyd_decompressor** decompressor) noexcept {
   return guarded([&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(read, "read"));
-    GLYD_CHECK(codec_not_null(decompressor, "decompressor"));
+    GLYD_CHECK(not_null(read, "read"));
+    GLYD_CHECK(not_null(decompressor, "decompressor"));
     GLYD_TRY(codec::ReaderOptions o, codec_reader_options(options));
     auto made = std::make_unique<glyd_decompressor>();
     made->decoder.emplace(
@@ -198,8 +198,8 @@ glyd_status glyd_decompressor_create(const glyd_decompress_options* options, gly
 glyd_status glyd_decompressor_read(glyd_decompressor* decompressor, void* content, size_t capacity,
                                    size_t* bytes) noexcept {
   return guarded_once(decompressor, [&]() -> Result<void> {
-    GLYD_CHECK(codec_not_null(bytes, "bytes"));
-    if (capacity != 0) GLYD_CHECK(codec_not_null(content, "content"));
+    GLYD_CHECK(not_null(bytes, "bytes"));
+    if (capacity != 0) GLYD_CHECK(not_null(content, "content"));
     GLYD_TRY(*bytes, decompressor->decoder->read({static_cast<uint8_t*>(content), capacity}));
     return {};
   });

@@ -1,4 +1,4 @@
-// weights.cpp - glyd/weights.h but glyd_linear: checks arguments, calls weights/, translates.
+// weights_capi.cpp - glyd/weights.h but glyd_linear: checks arguments, calls weights/, translates.
 #include <cstring>
 #include <string_view>
 
@@ -10,11 +10,6 @@
 
 namespace glyd::capi {
 namespace {
-
-Result<void> not_null(const void* pointer, const char* name) {
-  if (pointer != nullptr) return Ok{};
-  return invalid_argument("{} is null", name);
-}
 
 Result<Grid> read_shape(const glyd_shape* shape) {
   GLYD_CHECK(not_null(shape, "shape"));
@@ -37,16 +32,6 @@ Result<Layout> read_layout(glyd_layout layout) {
 Result<ByteSpan> read_pack(const void* pack, uint64_t bytes) {
   GLYD_CHECK(not_null(pack, "pack"));
   return ByteSpan(static_cast<const uint8_t*>(pack), bytes);
-}
-
-// A struct that may be older than ours: only what the caller has room for.
-template <typename Info>
-Result<void> write_info(Info info, Info* out) {
-  GLYD_CHECK(not_null(out, "info"));
-  if (out->struct_size < sizeof out->struct_size) return invalid_argument("info: struct_size is not set");
-  info.struct_size = out->struct_size;
-  std::memcpy(static_cast<void*>(out), &info, out->struct_size < sizeof info ? out->struct_size : sizeof info);
-  return Ok{};
 }
 
 }  // namespace
@@ -129,7 +114,7 @@ glyd_status glyd_pack_read_info(const void* pack, uint64_t pack_bytes, glyd_pack
     result.slot_bytes = header.slot_bytes;
     result.min_bits = header.min_bits;
     result.symbols = header.symbols;
-    return write_info(result, info);
+    return write_struct(result, info, "info");
   });
 }
 
