@@ -1,5 +1,7 @@
 // main.cpp - the glyd program: finds the verb, runs it, and makes sure that what it printed arrived.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -64,6 +66,16 @@ int flush_output(int code) {
   return code == kExitDone ? kExitIo : code;
 }
 
+// A standard stream that the shell closed (`>&-`) leaves its number to the next file that is opened, which would then
+// be read, or printed into, in its place. /dev/null, open the other way round, keeps the number: using it fails as
+// before.
+void keep_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
+
 int guarded(std::vector<std::string> words) {
   try {
     return flush_output(run(std::move(words)));
@@ -80,6 +92,7 @@ int guarded(std::vector<std::string> words) {
 }  // namespace glyd::cli
 
 int main(int argc, char** argv) {
+  glyd::cli::keep_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which names the file
   return glyd::cli::guarded({argv + 1, argv + argc});
 }

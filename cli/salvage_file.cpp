@@ -1,13 +1,51 @@
 #include "salvage_file.hpp"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+
+#include "report.hpp"
+#include "staged_file.hpp"
 
 namespace glyd::cli {
 namespace {
 
 constexpr size_t kPieceBytes = 4 << 20;
+
+char unreadable_message[8192];  // written before the handler that reads it is set
+size_t unreadable_bytes = 0;
+
+void end_unreadable(int) {
+  take_staging_away();
+  [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, unreadable_message, unreadable_bytes);
+  ::_exit(kExitIo);
+}
+
+// While it lives, a mapped page that cannot be read ends the program with a message: the kernel knows no other answer
+// to a disk that fails, or to a file that somebody cuts short, than SIGBUS.
+class PageWatch {
+ public:
+  explicit PageWatch(const std::string& name) {
+    const auto end = fmt::format_to_n(unreadable_message, sizeof unreadable_message,
+                                      "glyd: error: {}: a part of it can no longer be read: it became shorter, or its "
+                                      "disk fails; copy what can be read, and salvage the copy\n",
+                                      name);
+    unreadable_bytes = std::min(end.size, sizeof unreadable_message);
+    struct sigaction action {};
+    action.sa_handler = end_unreadable;
+    ::sigaction(SIGBUS, &action, &before_);
+  }
+  ~PageWatch() { ::sigaction(SIGBUS, &before_, nullptr); }
+  PageWatch(const PageWatch&) = delete;
+  PageWatch& operator=(const PageWatch&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
 
 // The whole source: mapped, or read where it is a pipe.
 class Whole {
@@ -69,6 +107,7 @@ glyd_status take(void* context, uint64_t position, const void* content, size_t b
 Outcome salvage_file(InputFile& source, OutputFile& target, Salvaged& result) {
   Whole whole;
   if (Outcome loaded = whole.load(source); !loaded.ok()) return loaded;
+  const PageWatch watch(source.name());
   Taker taker{target, result, 0, {}};
   glyd_salvage_report report{};
   report.struct_size = sizeof report;

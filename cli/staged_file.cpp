@@ -32,7 +32,7 @@ void take_away(int signal_number) {
     waiting_signal = signal_number;
     return;
   }
-  if (state == kOurs) ::unlink(staged_path);
+  take_staging_away();
   static constexpr char kClear[] = "\r\x1b[K";
   static constexpr char kText[] = "glyd: interrupted; nothing half-written is left\n";
   // Should the message not arrive, the status still tells.
@@ -117,5 +117,9 @@ Outcome open_staging_file(const std::string& path, const std::string& target, in
 }
 
 void forget_staging() { state = kNothing; }
+
+void take_staging_away() {
+  if (state == kOurs) ::unlink(staged_path);
+}
 
 }  // namespace glyd::cli

@@ -16,4 +16,7 @@ std::string staging_path(const std::string& target);
 Outcome open_staging_file(const std::string& path, const std::string& target, int& descriptor);
 void forget_staging();
 
+// For a handler of another signal that ends the program: takes the file away, if one is being made.
+void take_staging_away();
+
 }  // namespace glyd::cli

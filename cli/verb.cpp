@@ -99,6 +99,14 @@ int Verb::parse_and_run(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     return usage_error(error, given);
   }
+  // `-o "$UNSET"` is a mistake in a script, never a wish for the default.
+  for (const CLI::Option* option : app_->get_options()) {
+    const auto& values = option->results();
+    if (option->count() == 0 || std::none_of(values.begin(), values.end(), [](const auto& v) { return v.empty(); }))
+      continue;
+    return cli::usage_error(fmt::format("{}: {} is an empty string", name, option->get_name()),
+                            "glyd " + name + " --help");
+  }
   return run(common_);
 }
 
