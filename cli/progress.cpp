@@ -67,7 +67,7 @@ Progress::~Progress() {
 
 int Progress::callback(void* user, uint64_t done, uint64_t total, const char* what) {
   auto* progress = static_cast<Progress*>(user);
-  if (progress->visible_) progress->draw(done, total, what == nullptr ? "" : what);
+  if (progress->visible_) progress->draw(done, total, what == nullptr ? "" : printable(what));
   return Interrupt::raised();
 }
 

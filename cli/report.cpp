@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "interrupt.hpp"
+#include "units.hpp"
 
 namespace glyd::cli {
 
@@ -33,7 +34,9 @@ int exit_code(glyd_status status) {
   return kExitIo;
 }
 
-void print_error(const std::string& message) { std::fputs(("glyd: error: " + message + "\n").c_str(), stderr); }
+void print_error(const std::string& message) {
+  std::fputs(("glyd: error: " + printable(message) + "\n").c_str(), stderr);
+}
 
 int fail(glyd_status status) {
   std::string message = glyd_last_error();

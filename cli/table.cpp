@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "units.hpp"
+
 namespace glyd::cli {
 namespace {
 
@@ -15,6 +17,7 @@ size_t shown_width(const std::string& text) {
 }  // namespace
 
 void Table::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
   cells.resize(columns_.size());
   rows_.push_back(std::move(cells));
 }

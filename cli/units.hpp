@@ -1,4 +1,4 @@
-// units.hpp - numbers for people. Bytes in powers of ten (kB, MB, GB) for files, of two (GiB) for memory.
+// units.hpp - numbers and names for people. Bytes in powers of ten (kB, MB, GB) for files, of two (GiB) for memory.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,9 @@
 #include <string_view>
 
 namespace glyd::cli {
+
+// A name or message for a terminal: control characters, which could move its cursor or colour it, as \xNN.
+std::string printable(std::string_view text);
 
 std::string format_bytes(uint64_t bytes);                   // "9.41 MB"
 std::string format_binary_bytes(uint64_t bytes);            // "8.97 MiB"
