@@ -211,7 +211,7 @@ def choose_exact(model, asked):
     if asked is not False and asked is not True:
         ratio, rows, cols = exact_cost(model)
         exact = ratio <= MOST_EXACT_COST
-        reason = f"an exact product of {rows}x{cols} takes {ratio:.2f} of a free one's time on this CPU"
+        reason = f"an exact product of {rows}x{cols} takes {ratio:.1f} times as long as a free one on this CPU"
         says = (
             "exact products (the bf16 model's bits)"
             if exact
