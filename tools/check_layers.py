@@ -19,6 +19,7 @@ ALLOWED = {
     "src/codec": {"src/base", "src/format"},
     "src/store": {"src/base", "src/format", "src/codec"},
     "src/cuda": {"src/base", "src/format", "include/glyd"},
+    "src/cuda/capi": {"src/base", "src/format", "src/weights", "src/cuda", "include/glyd"},
     "src/capi": {"src/base", "src/format", "src/weights", "src/checkpoint", "src/codec", "src/store", "include/glyd"},
     "include/glyd": set(),
     "cli": {"include/glyd"},

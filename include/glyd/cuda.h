@@ -1,9 +1,9 @@
-/* cuda.h - packed bf16 tensors on an NVIDIA GPU: decode, look up rows, multiply. Library: libglyd_cuda. Format:
+/* cuda.h - packed bf16 tensors on an NVIDIA GPU: pack, decode, look up rows, multiply. Library: libglyd_cuda. Format:
  * docs/spec/weights.md.
  *
  * A context belongs to one GPU. A pack is the same bytes as on the CPU (glyd/weights.h), in device memory that starts
  * at a multiple of 128. Calls that take a stream (a cudaStream_t as void*) only enqueue work there: they do not
- * allocate, do not synchronise, and may be captured into a CUDA graph. The others say what they do. Memory is the
+ * allocate, do not synchronise, and may be captured into a CUDA graph, unless they say otherwise. Memory is the
  * caller's. A context and its packs may be used from several threads; a workspace belongs to one stream at a time.
  *
  * Packs are read without trust: whatever the arrays hold, kernels read and write inside the caller's memory.
@@ -50,6 +50,32 @@ GLYD_API void glyd_cuda_destroy(glyd_cuda_context* context) GLYD_NOEXCEPT;
 GLYD_API glyd_status glyd_cuda_open(glyd_cuda_context* context, const void* header, uint64_t pack_bytes,
                                     const void* device_pack, glyd_cuda_pack** pack) GLYD_NOEXCEPT;
 GLYD_API void glyd_cuda_close(glyd_cuda_pack* pack) GLYD_NOEXCEPT;
+
+/* The most bytes that packing a tensor of this shape writes, in any layout, and the device memory it works in. Either
+ * may be null. */
+GLYD_API glyd_status glyd_cuda_pack_bound(const glyd_shape* shape, uint64_t* pack_bytes,
+                                          uint64_t* workspace_bytes) GLYD_NOEXCEPT;
+
+typedef struct glyd_cuda_pack_call {
+  size_t struct_size;
+  const uint16_t* bf16; /* device memory: stack*rows*cols values in the source's order, as glyd_pack has them */
+  glyd_shape shape;
+  glyd_layout layout; /* GLYD_LAYOUT_AUTO: fast */
+  void* pack;         /* device memory, 128-byte aligned */
+  uint64_t pack_capacity;
+  void* workspace; /* device memory, 16-byte aligned, of any content; apart from the others */
+  uint64_t workspace_bytes;
+  void* stream;
+} glyd_cuda_pack_call;
+
+/* Packs a tensor that lies on the GPU: glyd_pack's bytes exactly. Writes the pack's first 128 bytes to `header` too
+ * (host memory; glyd_cuda_open takes it, glyd_pack_read_info shows the layout) and the pack's length to `pack_bytes`.
+ * Layouts `fast` and `raw` are made on the GPU. `small`, and tensors for which `fast` does not pay, go through the CPU:
+ * bf16 to the host, glyd_pack on all CPUs, the pack back; that takes host memory for the tensor and its pack.
+ * Synchronises the stream, several times, and is not for capture. A capacity that is too small is
+ * GLYD_ERROR_BUFFER_TOO_SMALL; whatever fails, `header` and `pack_bytes` are left alone. */
+GLYD_API glyd_status glyd_cuda_pack_tensor(glyd_cuda_context* context, const glyd_cuda_pack_call* call, void* header,
+                                           uint64_t* pack_bytes) GLYD_NOEXCEPT;
 
 /* The whole tensor in the source's order, stack*rows*cols values. */
 GLYD_API glyd_status glyd_cuda_unpack(glyd_cuda_pack* pack, uint16_t* bf16, void* stream) GLYD_NOEXCEPT;

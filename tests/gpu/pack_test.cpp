@@ -7,14 +7,15 @@ namespace {
 
 class PackTest : public GpuTest {
  protected:
-  static Result<PackHeader> pack(const Values& values, const Grid& grid, bool transposed, std::vector<uint8_t>& bytes) {
+  static Result<std::optional<PackHeader>> pack(const Values& values, const Grid& grid, bool transposed,
+                                                std::vector<uint8_t>& bytes) {
     const auto source = upload(values);
     const uint64_t capacity = pack_bound(grid), scratch_bytes = cuda::pack_scratch_bytes(grid);
     const auto packed = poisoned(capacity), scratch = poisoned(scratch_bytes);
     cuda::PackCall call{source.as<uint16_t>(), grid,          transposed, packed.as<uint8_t>(), capacity,
                         scratch.as<void>(),    scratch_bytes, nullptr};
-    GLYD_TRY(const PackHeader header, cuda::pack_fast(context(), call));
-    bytes.resize(header.pack_bytes);
+    GLYD_TRY(const auto header, cuda::pack_fast(context(), call));
+    bytes.resize(header ? header->pack_bytes : 0);
     take(cudaMemcpy(bytes.data(), packed.as<void>(), bytes.size(), cudaMemcpyDeviceToHost));
     return header;
   }
@@ -31,13 +32,9 @@ TEST_F(PackTest, GivesTheCpuPackersBytes) {
         const Values values = make_values(kind.name, grid, 3);
         const AlignedBuffer expected = take(pack_tensor(values, grid, transposed, Layout::kFast, 0));
         std::vector<uint8_t> bytes;
-        const auto header = pack(values, grid, transposed, bytes);
-        if (take(open_pack(expected.bytes())).layout != Layout::kFast) {
-          ASSERT_FALSE(header);
-          EXPECT_EQ(header.error().status, GLYD_ERROR_UNSUPPORTED);
-          continue;
-        }
-        ASSERT_TRUE(header) << header.error().message;
+        const auto header = take(pack(values, grid, transposed, bytes));
+        ASSERT_EQ(header.has_value(), take(open_pack(expected.bytes())).layout == Layout::kFast);
+        if (!header) continue;
         ASSERT_EQ(bytes.size(), expected.size());
         ASSERT_EQ(std::memcmp(bytes.data(), expected.data(), bytes.size()), 0);
         ++same;

@@ -1,33 +1,22 @@
 // cuda_capi.cpp - glyd/cuda.h: check, call, translate.
 #include <cstring>
 
-#include "base/guard.hpp"
 #include "base/status_text.hpp"
+#include "capi/handles.hpp"
 #include "dispatch/product.hpp"
-#include "glyd/cuda.h"
 #include "unpack/unpack.hpp"
-
-struct glyd_cuda_context {
-  std::unique_ptr<glyd::cuda::Context> context;
-};
-struct glyd_cuda_pack {
-  std::unique_ptr<glyd::cuda::DevicePack> pack;
-};
 
 namespace {
 
 using namespace glyd;  // NOLINT: the boundary speaks the library's own names throughout
 
+using capi::device_of;
 using capi::guarded;
+using capi::need;
 using capi::read_options;
 using capi::read_struct;
+using capi::stream_of;
 
-Result<void> need(bool given, const char* what) {
-  if (given) return Ok{};
-  return invalid_argument("{}: null", what);
-}
-
-cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
 uint32_t multiprocessors(const glyd_cuda_pack* pack) { return pack->pack->context().device().limits.multiprocessors; }
 
 }  // namespace
@@ -72,6 +61,7 @@ void glyd_cuda_close(glyd_cuda_pack* pack) noexcept { delete pack; }
 glyd_status glyd_cuda_unpack(glyd_cuda_pack* pack, uint16_t* bf16, void* stream) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_CHECK(need(pack != nullptr && (bf16 != nullptr || pack->pack->header().values() == 0), "unpack"));
+    const cuda::ScopedDevice scope(device_of(pack));
     return cuda::cuda_check(cuda::launch_unpack(pack->pack->arrays(), bf16, multiprocessors(pack), stream_of(stream)),
                             "unpack");
   });
@@ -81,6 +71,7 @@ glyd_status glyd_cuda_rows(glyd_cuda_pack* pack, const int64_t* indices, uint64_
                            void* stream) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_CHECK(need(pack != nullptr && (count == 0 || (indices != nullptr && out != nullptr)), "rows"));
+    const cuda::ScopedDevice scope(device_of(pack));
     return cuda::cuda_check(
         cuda::launch_rows(pack->pack->arrays(), indices, count, out, multiprocessors(pack), stream_of(stream)), "rows");
   });
@@ -99,6 +90,7 @@ glyd_status glyd_cuda_init_workspace(glyd_cuda_context* context, void* workspace
                                      void* stream) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_CHECK(need(context != nullptr && (workspace != nullptr || bytes == 0), "workspace"));
+    const cuda::ScopedDevice scope(context->context->device().ordinal);
     return cuda::initialise_workspace(workspace, bytes, stream_of(stream));
   });
 }
@@ -115,6 +107,7 @@ glyd_status glyd_cuda_linear(glyd_cuda_pack* pack, const glyd_cuda_linear_call* 
     wanted.exact = given.any_order == 0, wanted.early = given.early_launch != 0;
     wanted.workspace = given.workspace, wanted.workspace_bytes = given.workspace_bytes;
     wanted.stream = stream_of(given.stream);
+    const cuda::ScopedDevice scope(device_of(pack));
     return cuda::linear(*pack->pack, wanted);
   });
 }

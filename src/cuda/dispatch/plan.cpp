@@ -95,6 +95,26 @@ uint32_t split_chunks(uint64_t cols, uint32_t splits) {
   return static_cast<uint32_t>(ceil_div(ceil_div(cols, uint64_t{splits}), uint64_t{kChunkCols}));
 }
 
+RecordGeometry record_geometry(const PackHeader& header) {
+  const Grid& grid = header.grid;
+  RecordGeometry g;
+  g.rows = static_cast<uint32_t>(grid.rows);
+  g.cols = static_cast<uint32_t>(grid.cols);
+  g.strips = static_cast<uint32_t>(grid.strips_a_matrix());
+  g.chunks = static_cast<uint32_t>(ceil_div(grid.cols, uint64_t{kChunkCols}));
+  g.records = static_cast<uint32_t>(fast::records_a_strip(grid.steps()));
+  g.tail_steps = fast::steps_of_record(grid.steps(), g.records - 1);
+  g.tail_plane_bytes = fast::record_bytes(g.tail_steps);
+  g.strip_bytes = static_cast<uint32_t>(fast::strip_bytes(grid.steps()));
+  g.strip_slot_bytes = static_cast<uint32_t>(fast::strip_slot_bytes(header.slot_bytes, grid.steps()));
+  g.slot_stride = header.slot_bytes;
+  g.slot_copy = std::max(16u, header.slot_bytes);
+  g.tail_slot_copy = std::max(16u, fast::slot_bytes_of(header.slot_bytes, g.tail_steps));
+  g.slot_entries = header.slot_bytes == 0 ? 0 : (header.slot_bytes - fast::kSlotHeaderBytes) * 8 / 12;
+  g.ring_stride = round_up(fast::kRecordBytes + g.slot_copy, 128u);
+  return g;
+}
+
 bool may_fuse(const PackHeader& header, uint64_t tokens) {
   const Grid& grid = header.grid;
   // Places inside a matrix's strip are 32-bit; x comes in pieces of 16 bytes.
@@ -113,15 +133,9 @@ std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens,
   const Grid& grid = header.grid;
   if (!may_fuse(header, tokens) || splits < 1) return std::nullopt;
   LinearPlan plan;
-  plan.rows = static_cast<uint32_t>(grid.rows);
-  plan.cols = static_cast<uint32_t>(grid.cols);
+  static_cast<RecordGeometry&>(plan) = record_geometry(header);
   plan.tokens = tokens;
-  plan.strips = static_cast<uint32_t>(grid.strips_a_matrix());
-  plan.chunks = static_cast<uint32_t>(ceil_div(grid.cols, uint64_t{kChunkCols}));
-  plan.records = static_cast<uint32_t>(fast::records_a_strip(grid.steps()));
-  plan.tail_steps = fast::steps_of_record(grid.steps(), plan.records - 1);
   plan.split_chunks = split_chunks(grid.cols, splits);
-  plan.tail_plane_bytes = fast::record_bytes(plan.tail_steps);
   plan.splits = static_cast<uint32_t>(ceil_div(plan.chunks, plan.split_chunks));  // empty splits add zeros
   plan.units = plan.strips * plan.splits;
   plan.blocks = limits.multiprocessors;
@@ -129,13 +143,6 @@ std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens,
     return std::nullopt;
   plan.unit_magic = static_cast<uint32_t>(((uint64_t{1} << 32) + plan.blocks - 1) / plan.blocks);
   plan.x_by_chunk = grid.cols % kChunkCols != 0;
-  plan.strip_bytes = static_cast<uint32_t>(fast::strip_bytes(grid.steps()));
-  plan.strip_slot_bytes = static_cast<uint32_t>(fast::strip_slot_bytes(header.slot_bytes, grid.steps()));
-  plan.slot_stride = header.slot_bytes;
-  plan.slot_copy = std::max(16u, header.slot_bytes);
-  plan.tail_slot_copy = std::max(16u, fast::slot_bytes_of(header.slot_bytes, plan.tail_steps));
-  plan.slot_entries = header.slot_bytes == 0 ? 0 : (header.slot_bytes - fast::kSlotHeaderBytes) * 8 / 12;
-  plan.ring_stride = round_up(fast::kRecordBytes + plan.slot_copy, 128u);
   const TileSizes sizes(tokens);
   const uint32_t pieces = most_pieces(plan, sizes.piece_chunks);
   TeamChoice forced = choice;

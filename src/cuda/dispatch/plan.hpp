@@ -29,6 +29,9 @@ uint32_t token_tile(uint32_t tokens);
 // docs/adr/0010-fused-product.md.
 uint32_t split_chunks(uint64_t cols, uint32_t splits);
 
+// Where a `fast` pack's records lie.
+RecordGeometry record_geometry(const PackHeader& header);
+
 // The plan of a product of one matrix of a `fast` pack by `tokens` rows of x, summed over `splits` splits; nothing
 // where the fused kernel cannot serve it (the remedy is to decode and multiply).
 std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens, uint32_t splits,

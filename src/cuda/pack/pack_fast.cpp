@@ -29,15 +29,24 @@ PackScratch place_scratch(const Grid& grid, void* memory) {
 
 Result<void> check_call(const PackCall& call) {
   GLYD_CHECK(check_shape(call.grid));
-  if (call.grid.stack * call.grid.rows * call.grid.cols == 0) {
-    return unsupported("pack: a tensor without values is raw; pack it on the CPU");
+  if (reinterpret_cast<uintptr_t>(call.pack) % kPackAlignment != 0) {
+    return invalid_argument("pack: its device memory is not 128-byte aligned");
   }
-  if (reinterpret_cast<uintptr_t>(call.pack) % kPackAlignment != 0 ||
-      reinterpret_cast<uintptr_t>(call.scratch) % 16 != 0) {
-    return invalid_argument("pack: the pack must be 128-byte aligned, the scratch 16");
+  return Ok{};
+}
+
+Result<void> check_capacity(const PackHeader& header, const PackCall& call) {
+  if (header.pack_bytes <= call.pack_capacity) return Ok{};
+  return make_error(GLYD_ERROR_BUFFER_TOO_SMALL, "pack: it has {} bytes, {} were given", header.pack_bytes,
+                    call.pack_capacity);
+}
+
+Result<void> check_scratch(const PackCall& call) {
+  if (reinterpret_cast<uintptr_t>(call.scratch) % 16 != 0) {
+    return invalid_argument("pack: the workspace is not 16-byte aligned");
   }
   if (call.scratch_bytes < pack_scratch_bytes(call.grid)) {
-    return make_error(GLYD_ERROR_BUFFER_TOO_SMALL, "pack: {} bytes of scratch given, {} needed", call.scratch_bytes,
+    return make_error(GLYD_ERROR_BUFFER_TOO_SMALL, "pack: {} bytes of workspace given, {} needed", call.scratch_bytes,
                       pack_scratch_bytes(call.grid));
   }
   return Ok{};
@@ -60,8 +69,23 @@ Result<void> clear_padding(const PackHeader& header, uint8_t* pack, cudaStream_t
   return Ok{};
 }
 
-uint64_t raw_bytes(const Grid& grid) {
-  return kPackHeaderBytes + round_up(2 * grid.stack * grid.rows * grid.cols, kPackAlignment);
+PackHeader raw_header(const PackCall& call) {
+  PackHeader header;
+  header.layout = Layout::kRaw;
+  header.transposed = call.transposed;
+  header.grid = call.grid;
+  header.array_bytes[raw::kData] = header.bf16_bytes();
+  finish_sizes(header);
+  return header;
+}
+
+// The header in front of its arrays, when all else is enqueued; waits.
+Result<void> finish(const PackHeader& header, const PackCall& call) {
+  std::array<uint8_t, kPackHeaderBytes> bytes{};
+  write_pack_header(header, bytes.data());
+  GLYD_CHECK(cuda_check(cudaMemcpyAsync(call.pack, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, call.stream),
+                        "cudaMemcpyAsync"));
+  return cuda_check(cudaStreamSynchronize(call.stream), "pack");
 }
 
 }  // namespace
@@ -70,8 +94,24 @@ uint64_t pack_scratch_bytes(const Grid& grid) {
   return kCounterBytes + records_of(grid) * (sizeof(RecordPatches) + sizeof(uint32_t));
 }
 
-Result<PackHeader> pack_fast(Context& context, const PackCall& call) {
+Result<PackHeader> pack_raw(const PackCall& call) {
   GLYD_CHECK(check_call(call));
+  const PackHeader header = raw_header(call);
+  GLYD_CHECK(check_capacity(header, call));
+  if (header.values() > 0) {
+    GLYD_CHECK(cuda_check(cudaMemcpyAsync(call.pack + header.array_offset(raw::kData), call.values, header.bf16_bytes(),
+                                          cudaMemcpyDeviceToDevice, call.stream),
+                          "cudaMemcpyAsync"));
+  }
+  GLYD_CHECK(clear_padding(header, call.pack, call.stream));
+  GLYD_CHECK(finish(header, call));
+  return header;
+}
+
+Result<std::optional<PackHeader>> pack_fast(Context& context, const PackCall& call) {
+  GLYD_CHECK(check_call(call));
+  if (call.grid.stack * call.grid.rows * call.grid.cols == 0) return std::optional<PackHeader>{};
+  GLYD_CHECK(check_scratch(call));
   const uint32_t multiprocessors = context.device().limits.multiprocessors;
   const PackScratch scratch = place_scratch(call.grid, call.scratch);
   PackSource source{call.values, call.grid, call.transposed, 0};
@@ -90,13 +130,8 @@ Result<PackHeader> pack_fast(Context& context, const PackCall& call) {
   const uint32_t slot_bytes = fast::choose_slot_bytes(call.grid, totals);
   const uint64_t words = slot_bytes == 0 ? 0 : totals.words[slot_bytes / 16];
   PackHeader header = fast::plan_header(call.grid, call.transposed, source.base, slot_bytes, words);
-  if (words > UINT32_MAX || header.pack_bytes >= raw_bytes(call.grid)) {
-    return unsupported("pack: layout fast would not pay for this tensor; pack it on the CPU");
-  }
-  if (header.pack_bytes > call.pack_capacity) {
-    return make_error(GLYD_ERROR_BUFFER_TOO_SMALL, "pack: it has {} bytes, {} were given", header.pack_bytes,
-                      call.pack_capacity);
-  }
+  if (words > UINT32_MAX || header.pack_bytes >= raw_header(call).pack_bytes) return std::optional<PackHeader>{};
+  GLYD_CHECK(check_capacity(header, call));
 
   GLYD_CHECK(cuda_check(launch_place_groups(source, scratch, slot_bytes, call.stream), "pack: groups"));
   const PackOutput output{call.pack + header.array_offset(fast::kPlanes),
@@ -107,12 +142,8 @@ Result<PackHeader> pack_fast(Context& context, const PackCall& call) {
   uint32_t breaks_fusing = 0;
   GLYD_CHECK(fetch(&breaks_fusing, scratch.breaks_fusing, 1, call.stream));
   header.fusible = breaks_fusing == 0;
-  std::array<uint8_t, kPackHeaderBytes> bytes{};
-  write_pack_header(header, bytes.data());
-  GLYD_CHECK(cuda_check(cudaMemcpyAsync(call.pack, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, call.stream),
-                        "cudaMemcpyAsync"));
-  GLYD_CHECK(cuda_check(cudaStreamSynchronize(call.stream), "pack"));
-  return header;
+  GLYD_CHECK(finish(header, call));
+  return std::optional(header);
 }
 
 }  // namespace glyd::cuda

@@ -1,6 +1,8 @@
 // pack_fast.hpp - layout `fast` encoded on the GPU: the CPU packer's bytes.
 #pragma once
 
+#include <optional>
+
 #include "dispatch/context.hpp"
 
 namespace glyd::cuda {
@@ -19,8 +21,11 @@ struct PackCall {
 // Device memory that packing a tensor of this shape works in.
 uint64_t pack_scratch_bytes(const Grid& grid);
 
-// Packs and returns the header; synchronises with the stream three times, since the window and the slots are chosen
-// from counts. GLYD_ERROR_UNSUPPORTED where `fast` would not pay (the CPU packer then takes another layout).
-Result<PackHeader> pack_fast(Context& context, const PackCall& call);
+// Packs and returns the header; synchronises with the stream, since the window and the slots are chosen from counts.
+// Nothing where the tensor has no values or `fast` would not pay (the CPU packer then takes another layout).
+Result<std::optional<PackHeader>> pack_fast(Context& context, const PackCall& call);
+
+// Layout `raw`: a copy behind a header. Synchronises too.
+Result<PackHeader> pack_raw(const PackCall& call);
 
 }  // namespace glyd::cuda
