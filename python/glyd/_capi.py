@@ -265,40 +265,53 @@ def library_path():
     return str(found[0])
 
 
-class _Library:
-    """Functions of libglyd, bound at their first use. A non-zero status raises."""
+class Library:
+    """Functions of a C library, bound at their first use. A non-zero status raises."""
 
-    def __init__(self, path):
+    def __init__(self, path, signatures, prefix, abi_version):
+        """`prefix`: of the functions that every library has, "glyd" or "glyd_cuda"."""
         try:
             self._cdll = ctypes.CDLL(path)
         except OSError as error:
-            raise _errors.NotFoundError(f"{path}: {error}. GLYD_LIB must name a libglyd.so of this machine.") from error
+            raise _errors.NotFoundError(
+                f"{path}: {error}. {prefix.upper()}_LIB must name a lib{prefix}.so of this machine."
+            ) from error
         self.path = path
-        found = self.glyd_abi_version()
-        if found != ABI_VERSION:
+        self._signatures = signatures
+        self._last_error = self._function(f"{prefix}_last_error")
+        self._status_text = self._function(f"{prefix}_status_text")
+        found = self._function(f"{prefix}_abi_version")()
+        if found != abi_version:
             raise _errors.UnsupportedError(
-                f"{path} has ABI version {found}, this package needs {ABI_VERSION}: install both from one source tree."
+                f"{path} has ABI version {found}, this package needs {abi_version}: install both from one source tree."
             )
 
     def __getattr__(self, name):
-        result, arguments = SIGNATURES[name]
+        if name not in self._signatures:
+            raise AttributeError(name)
+        function = self._function(name)
+        if self._signatures[name][0] is Status:
+            function.errcheck = self._check
+        setattr(self, name, function)
+        return function
+
+    def _function(self, name):
+        result, arguments = self._signatures[name]
         try:
             function = getattr(self._cdll, name)
         except AttributeError:
             raise _errors.UnsupportedError(f"{self.path} has no {name}: it is older than this package.") from None
         function.restype, function.argtypes = result, arguments
-        if result is Status:
-            function.errcheck = self._check
-        setattr(self, name, function)
         return function
 
     def _check(self, status, function, arguments):
-        if status == 0:
-            return None
-        message = self.glyd_last_error().decode("utf-8", "replace")
-        if not message:
-            message = self.glyd_status_text(status).decode()
-        raise _errors.BY_STATUS.get(status, _errors.Error)(message)
+        if status != 0:
+            raise self.error_of(status)
+
+    def error_of(self, status):
+        """The exception for a status that the last call in this thread gave."""
+        message = self._last_error().decode("utf-8", "replace") or self._status_text(status).decode()
+        return _errors.BY_STATUS.get(status, _errors.Error)(message)
 
 
 _library = None
@@ -308,5 +321,5 @@ def lib():
     """The loaded library."""
     global _library
     if _library is None:
-        _library = _Library(library_path())
+        _library = Library(library_path(), SIGNATURES, "glyd", ABI_VERSION)
     return _library

@@ -2,7 +2,7 @@
 
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
-from ._capi import Out64, OutHandle, Sized, Status
+from ._capi import Layout, Out64, OutHandle, Shape, Sized, Status
 
 ABI_VERSION = 1
 HEADERS = ("cuda.h",)
@@ -16,6 +16,20 @@ class CudaOptions(Sized):  # glyd_cuda_options
         ("device", c_int32),
         ("full_precision_reduction", c_uint32),
         ("cublas_workspace_bytes", c_uint64),
+    ]
+
+
+class PackCall(Sized):  # glyd_cuda_pack_call
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("bf16", c_void_p),
+        ("shape", Shape),
+        ("layout", Layout),
+        ("pack", c_void_p),
+        ("pack_capacity", c_uint64),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_uint64),
+        ("stream", c_void_p),
     ]
 
 
@@ -49,6 +63,7 @@ class RouteInfo(Sized):  # glyd_cuda_route_info
 
 STRUCTS = {
     "glyd_cuda_options": CudaOptions,
+    "glyd_cuda_pack_call": PackCall,
     "glyd_cuda_linear_call": LinearCall,
     "glyd_cuda_route_info": RouteInfo,
 }
@@ -62,6 +77,8 @@ SIGNATURES = {
     "glyd_cuda_destroy": (None, [c_void_p]),
     "glyd_cuda_open": (Status, [c_void_p, c_void_p, c_uint64, c_void_p, OutHandle]),
     "glyd_cuda_close": (None, [c_void_p]),
+    "glyd_cuda_pack_bound": (Status, [POINTER(Shape), Out64, Out64]),
+    "glyd_cuda_pack_tensor": (Status, [c_void_p, POINTER(PackCall), c_void_p, Out64]),
     "glyd_cuda_unpack": (Status, [c_void_p, c_void_p, c_void_p]),
     "glyd_cuda_rows": (Status, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p]),
     "glyd_cuda_linear_workspace": (Status, [c_void_p, Out64, Out64]),
