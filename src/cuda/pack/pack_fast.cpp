@@ -12,6 +12,7 @@ static_assert(kSlotSizes == fast::kSlotChoices);
 
 // Counters first, in the order of PackScratch, then a record's entries.
 constexpr uint64_t kCounterBytes = (256 + 2 * uint64_t{kSlotSizes} + 2) * 8;
+static_assert(kCounterBytes % 16 == 0);
 
 uint64_t records_of(const Grid& grid) { return grid.strips() * fast::records_a_strip(grid.steps()); }
 
@@ -20,10 +21,10 @@ PackScratch place_scratch(const Grid& grid, void* memory) {
   scratch.exponents = static_cast<uint64_t*>(memory);
   scratch.words = scratch.exponents + 256;
   scratch.groups = scratch.words + kSlotSizes;
-  scratch.total_words = scratch.groups + kSlotSizes;
-  scratch.breaks_fusing = reinterpret_cast<uint32_t*>(scratch.total_words + 1);
+  scratch.breaks_fusing = reinterpret_cast<uint32_t*>(scratch.groups + kSlotSizes);
   scratch.patches = reinterpret_cast<RecordPatches*>(static_cast<uint8_t*>(memory) + kCounterBytes);
   scratch.places = reinterpret_cast<uint32_t*>(scratch.patches + records_of(grid));
+  scratch.tile_places = scratch.places + records_of(grid);
   return scratch;
 }
 
@@ -91,7 +92,8 @@ Result<void> finish(const PackHeader& header, const PackCall& call) {
 }  // namespace
 
 uint64_t pack_scratch_bytes(const Grid& grid) {
-  return kCounterBytes + records_of(grid) * (sizeof(RecordPatches) + sizeof(uint32_t));
+  return kCounterBytes + records_of(grid) * (sizeof(RecordPatches) + sizeof(uint32_t)) +
+         ceil_div(records_of(grid), uint64_t{kPlaceTile}) * sizeof(uint32_t);
 }
 
 Result<PackHeader> pack_raw(const PackCall& call) {
@@ -133,10 +135,12 @@ Result<std::optional<PackHeader>> pack_fast(Context& context, const PackCall& ca
   if (words > UINT32_MAX || header.pack_bytes >= raw_header(call).pack_bytes) return std::optional<PackHeader>{};
   GLYD_CHECK(check_capacity(header, call));
 
-  GLYD_CHECK(cuda_check(launch_place_groups(source, scratch, slot_bytes, call.stream), "pack: groups"));
-  const PackOutput output{call.pack + header.array_offset(fast::kPlanes),
-                          call.pack + header.array_offset(fast::kPatches),
-                          reinterpret_cast<uint32_t*>(call.pack + header.array_offset(fast::kOverflow)), slot_bytes};
+  if (words > 0) {
+    GLYD_CHECK(cuda_check(launch_place_groups(source, scratch, slot_bytes, call.stream), "pack: groups"));
+  }
+  const PackOutput output{
+      call.pack + header.array_offset(fast::kPlanes), call.pack + header.array_offset(fast::kPatches),
+      words == 0 ? nullptr : reinterpret_cast<uint32_t*>(call.pack + header.array_offset(fast::kOverflow)), slot_bytes};
   GLYD_CHECK(clear_padding(header, call.pack, call.stream));
   GLYD_CHECK(cuda_check(launch_encode(source, scratch, output, multiprocessors, call.stream), "pack: encode"));
   uint32_t breaks_fusing = 0;
