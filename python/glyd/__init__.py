@@ -56,6 +56,7 @@ __all__ = [
     "fit",
     "frame_info",
     "from_pretrained",
+    "gpu",
     "inspect",
     "open",
     "pack",
@@ -101,6 +102,10 @@ def __getattr__(name):
         from .hf.config import GlydConfig
 
         return GlydConfig
+    if name == "gpu":
+        import importlib
+
+        return importlib.import_module("glyd.gpu")
     if name == "__version__":
         from ._capi import lib
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from .._errors import CorruptError
+from ..gpu.runtime import on_gpu, runtime
 from . import tensors
 from .modules import BUFFER, Packed, packed_class, place_for, placeholder
 from .tensors import SUFFIX, info_of
@@ -63,13 +64,20 @@ class GlydExperts(Packed):
 
     def glyd_stack(self, name, experts):
         """The matrices of `experts`, decoded, as the parameter holds them: [len(experts), ...]."""
-        shape = self.glyd_stacks[name][0]
-        out = torch.empty((len(experts), *shape[1:]), dtype=torch.bfloat16)
+        shape, parts = self.glyd_stacks[name]
+        first = self.glyd_parts(name, 0)[0][0]
+        if parts is None and on_gpu(first):  # a GPU decodes a stack at once
+            whole = tensors.decode(getattr(self, name + SUFFIX), dimensions=3)
+            return (whole if len(experts) == shape[0] else whole[list(experts)]).to(self.glyd_dtype)
+        out = torch.empty((len(experts), *shape[1:]), dtype=torch.bfloat16, device=first.device)
         for place, expert in enumerate(experts):
             row = 0
             for pack, matrix in self.glyd_parts(name, expert):
                 info = info_of(pack)
-                if info.transposed:
+                if on_gpu(pack):
+                    decoded = tensors.decode(pack)
+                    out[place, row : row + decoded.shape[0]] = decoded
+                elif info.transposed:
                     block = torch.empty((info.rows, info.cols), dtype=torch.bfloat16)
                     out[place] = tensors.decode_block(pack, matrix, 0, info.rows, block).t()
                 else:
@@ -90,6 +98,9 @@ class GlydExperts(Packed):
             stacks = {name: getattr(self, name) for name in self.glyd_stacks}
             return self.glyd_own_forward(stacks, (*arguments, *named.values()))
         hidden, choices, weights = arguments
+        if on_gpu(hidden) and self.glyd_whole():
+            stacks = {name: getattr(self, name) for name in self.glyd_stacks}
+            return self.glyd_own_forward(stacks, arguments)
         free = not self.glyd_exact and hidden.dtype == torch.bfloat16 and hasattr(self, "has_gate")
         if free and not (torch.is_grad_enabled() and hidden.requires_grad) and self._glyd_can_multiply():
             return self.glyd_free(hidden, choices, weights)
@@ -102,6 +113,11 @@ class GlydExperts(Packed):
         hidden, choices, weights = arguments
         integers = isinstance(choices, torch.Tensor) and choices.dtype in (torch.int64, torch.int32)
         return integers and choices.dim() == 2 and choices.shape == weights.shape and hidden.dim() == 2
+
+    def glyd_whole(self):
+        """On a GPU: whether every expert is decoded, so that nothing waits for the router's choice."""
+        merged = any(parts is None for _, parts in self.glyd_stacks.values())
+        return runtime.capturing() or (merged and self.glyd_exact)
 
     def glyd_chosen(self, hidden, choices, weights):
         chosen, renumbered = torch.unique(choices, return_inverse=True)
@@ -125,7 +141,8 @@ class GlydExperts(Packed):
 
     def glyd_product(self, name, expert, x):
         parts = self.glyd_parts(name, expert)
-        y = torch.empty((x.shape[0], sum(info_of(pack).rows for pack, _ in parts)), dtype=torch.bfloat16)
+        rows = sum(info_of(pack).rows for pack, _ in parts)
+        y = torch.empty((x.shape[0], rows), dtype=torch.bfloat16, device=x.device)
         column = 0
         for pack, matrix in parts:
             tensors.linear_into(y, column, x, pack, matrix)
@@ -136,7 +153,7 @@ class GlydExperts(Packed):
     def glyd_free(self, hidden, choices, weights):
         tokens, k = choices.shape
         flat = choices.reshape(-1)
-        out = torch.zeros((tokens * k, hidden.shape[-1]), dtype=torch.bfloat16)
+        out = torch.zeros((tokens * k, hidden.shape[-1]), dtype=torch.bfloat16, device=hidden.device)
         up_name = "gate_up_proj" if self.has_gate else "up_proj"
         for expert in torch.unique(flat).tolist():
             if expert >= self.num_experts:

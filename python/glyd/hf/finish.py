@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from .._errors import CorruptError, UnsupportedError
+from ..gpu.runtime import on_gpu
 from . import products, report, tensors
 from .experts import GlydExperts, Holder, check_stacks, is_experts, stack_parameters
 from .modules import (
@@ -51,9 +52,18 @@ def finish_loading(model, quantizer):
     if quantizer.pre_quantized and wanted != "auto" and wanted != quantizer.quantization_config.layout:
         repack(model, wanted)
         quantizer.quantization_config.layout = wanted
-    exact, reason = choose_exact(model, options.exact)
+    settle(model, options.exact, decoded)
+
+
+def settle(model, asked, decoded_at_load=()):
+    """The last steps of every way to a packed model: exact or free, and what the report says."""
+    from ..gpu.exactness import prepare_model
+
+    exact, reason = choose_exact(model, asked)
     set_exact(model, exact)
-    model.glyd_state = {"exact": exact, "reason": reason, "asked": options.exact, "decoded_at_load": decoded}
+    if exact and asked != "auto":
+        prepare_model(model)
+    model.glyd_state = {"exact": exact, "reason": reason, "asked": asked, "decoded_at_load": list(decoded_at_load)}
     report.install()
 
 
@@ -208,18 +218,40 @@ def repack(model, layout):
 
 def choose_exact(model, asked):
     """(exact?, why). "auto" is exact where one token's exact product of the largest matrix costs at most 10% more."""
+    if asked is not False and asked is not True and any_on_gpu(model):
+        exact, reason = choose_exact_on_gpu(model)
+        say_choice(exact, reason)
+        return exact, reason
     if asked is not False and asked is not True:
         ratio, rows, cols = exact_cost(model)
         exact = ratio <= MOST_EXACT_COST
         reason = f"an exact product of {rows}x{cols} takes {ratio:.1f} times as long as a free one on this CPU"
-        says = (
-            "exact products (the bf16 model's bits)"
-            if exact
-            else "free products (exact=True gives the bf16 model's bits)"
-        )
-        print(f"glyd: {says}: {reason}", file=sys.stderr)
+        say_choice(exact, reason)
         return exact, reason
     return asked, f"exact={asked} was asked for"
+
+
+def say_choice(exact, reason):
+    says = (
+        "exact products (the bf16 model's bits)" if exact else "free products (exact=True gives the bf16 model's bits)"
+    )
+    print(f"glyd: {says}: {reason}", file=sys.stderr)
+
+
+def any_on_gpu(model):
+    return any(on_gpu(pack) for _, module in packed_modules(model) for _, pack in module.glyd_packs())
+
+
+def choose_exact_on_gpu(model):
+    """Exact where every product at 1-16, 24, 32, 48 and 64 tokens runs fused with torch's bits on this GPU."""
+    from ..gpu.exactness import TOKENS, prepare_model
+
+    set_exact(model, True)
+    summary = prepare_model(model)
+    other = summary.first_other()
+    if other is None:
+        return True, f"every product of {len(summary.shapes)} shapes at {len(TOKENS)} numbers of tokens is as torch's"
+    return False, other
 
 
 _cost_of_shape = {}

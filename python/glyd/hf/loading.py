@@ -1,15 +1,18 @@
 """glyd.from_pretrained: a transformers model whose weights are packed, from a packed or a bf16 checkpoint."""
 
 import os
+import sys
 
 import torch
 import transformers
 from transformers import AutoConfig
 
 from .. import _api
-from .._errors import UnsupportedError
+from .._errors import InvalidArgumentError, UnsupportedError
+from ..gpu.memory import out_of_memory
+from ..gpu.runtime import device_of, index_of, runtime, torch_device
 from .config import METHOD, GlydConfig
-from .quantizer import no_gpu, requesting
+from .quantizer import requesting
 
 
 def from_pretrained(
@@ -27,14 +30,16 @@ def from_pretrained(
 ):
     """Loads a model with packed weights. `name_or_path`: a packed or bf16 directory, or a repo id.
 
+    device   "cuda:0" where there is a GPU, else "cpu". Several GPUs: device_map="auto", as transformers takes it.
     layout   "auto": a packed directory's own, else "fast"; "fast" or "small": packed (again) so.
-    exact    True: the bits of the bf16 model. False: the fastest sums. "auto": True where that costs at most 10%.
+    exact    True: the bits of the bf16 model. False: the fastest sums. "auto": on a GPU True where every product of
+             the model runs from the packed bytes with torch's bits, on a CPU where that costs at most 10%.
     verify   packed directory: every sha256 is checked first; bf16: every pack is decoded and compared as it is made.
-    merge, compile   matter on a GPU only.
+    merge, compile   accepted for later: products are not merged yet, generate() is not compiled yet.
     Everything else goes to transformers' from_pretrained.
     """
     config = GlydConfig(layout=layout, exact=exact, merge=merge, verify=verify, compile=compile)
-    check_device(device)
+    placed = placement(device, hf_kwargs)
     hub = {"revision": revision, "token": token}
     hub = {name: value for name, value in hub.items() if value is not None}
     hf_config = hf_kwargs.pop("config", None)
@@ -49,14 +54,47 @@ def from_pretrained(
     auto = auto_class(hf_config, hf_kwargs.get("trust_remote_code", False))
     try:
         with requesting(config):
-            return auto.from_pretrained(name_or_path, config=hf_config, **hub, **hf_kwargs)
+            return auto.from_pretrained(name_or_path, config=hf_config, **hub, **placed, **hf_kwargs)
+    except torch.OutOfMemoryError as error:
+        raise out_of_memory(name_or_path, hub, error) from error
     except RuntimeError as error:
+        if isinstance(config.failure, torch.OutOfMemoryError):
+            raise out_of_memory(name_or_path, hub, config.failure) from error
         raise (config.failure or error) from error
 
 
-def check_device(device):
-    if device is not None and torch.device(device).type != "cpu":
-        raise UnsupportedError(no_gpu(device))
+def placement(device, hf_kwargs):
+    """The device_map for transformers: of `device`, or the caller's own."""
+    if hf_kwargs.get("device_map") is not None:
+        if device is not None:
+            raise InvalidArgumentError("device and device_map were both given: one of them says where the model goes")
+        return {}
+    if device is None:
+        device = default_device()
+    device = torch.device(device)
+    if device.type == "cpu" and runtime.type != "cpu":
+        return {}
+    if device.type != runtime.type:
+        raise UnsupportedError(f"device {device}: packed models run on NVIDIA GPUs (cuda) and on the CPU")
+    problem = runtime.why_unavailable()
+    if problem:
+        raise UnsupportedError(f"device {device}: {problem}.")
+    index = index_of(device)
+    device_of(index)  # libglyd_cuda is there and serves this GPU
+    return {"device_map": {"": torch_device(index)}}
+
+
+def default_device():
+    """The first GPU, where torch finds one and libglyd_cuda serves it."""
+    from .. import gpu
+
+    if runtime.why_unavailable():
+        return "cpu"
+    problem = gpu.why_unavailable()
+    if problem is None:
+        return f"{runtime.type}:0"
+    print(f"glyd: the model goes to the CPU, not to the GPU: {problem}", file=sys.stderr)
+    return "cpu"
 
 
 def packed_by_glyd(config):

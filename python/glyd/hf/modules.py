@@ -7,6 +7,8 @@ import torch
 from torch import nn
 
 from .._errors import UnsupportedError
+from ..gpu import ops  # noqa: F401  registers torch.ops.glyd
+from ..gpu.runtime import on_gpu
 from . import products, tensors
 from .tensors import SUFFIX, info_of
 
@@ -25,6 +27,7 @@ class Packed:
 
     glyd_base = None  # the class the module had before it was packed
     glyd_parameters = ("weight",)
+    glyd_fast = None  # on a GPU: what runs a call without gradients (gpu.products.Product); made at the first call
 
     def glyd_init(self, dtype):
         self.glyd_dtype = dtype  # of the parameter that the pack stands for
@@ -44,8 +47,33 @@ class Packed:
             )
         super().__setattr__(name, value)
 
+    def glyd_unbind(self):
+        """The packs are others, or elsewhere, or to be multiplied in another order."""
+        if self.__dict__.get("glyd_fast") is not None:
+            self.glyd_calls += self.glyd_fast.take_calls()
+        self.__dict__.pop("glyd_fast", None)
+        self.__dict__.pop("glyd_held", None)
+
+    def glyd_count(self):
+        """Products (or look-ups) from packed bytes so far."""
+        return self.glyd_calls + (self.glyd_fast.calls if self.glyd_fast is not None else 0)
+
+    def _apply(self, fn, recurse=True):
+        self.glyd_unbind()
+        return super()._apply(fn, recurse)
+
+    def _load_from_state_dict(self, *args, **kwargs):
+        super()._load_from_state_dict(*args, **kwargs)
+        self.glyd_unbind()
+        for name, pack in self._buffers.items():
+            if name.endswith(SUFFIX):
+                tensors.forget(pack)
+
     def __reduce_ex__(self, protocol):
-        return _restore, (self.glyd_base,), self.__dict__.copy()
+        state = self.__dict__.copy()
+        state.pop("glyd_fast", None)
+        state.pop("glyd_held", None)
+        return _restore, (self.glyd_base,), state
 
 
 def _read_weight(module):
@@ -81,21 +109,64 @@ class PackedMatrix(Packed):
     def glyd_decoded(self):
         return tensors.decode(getattr(self, BUFFER)).to(self.glyd_dtype)
 
+    def forward(self, x):
+        if not torch.compiler.is_compiling():
+            fast = self.glyd_fast
+            if fast is not None and not torch.is_grad_enabled():
+                return fast(x, self._parameters["bias"])
+            return self.glyd_forward(x)
+        if on_gpu(self._buffers[BUFFER]):
+            return self.glyd_traced(x)
+        return self.glyd_forward(x)
+
     @torch.compiler.disable
     def glyd_forward(self, x):
         bias = self.bias
-        self.glyd_calls += 1
         if torch.is_grad_enabled() and (x.requires_grad or (bias is not None and bias.requires_grad)):
             return _PackedProduct.apply(x, bias, self)
         return self.glyd_product(x, bias)
 
     def glyd_product(self, x, bias):
         pack = getattr(self, BUFFER)
+        if on_gpu(pack):
+            return self.glyd_gpu_product(x, pack, bias)
+        self.glyd_calls += 1
         free = not self.glyd_exact and x.dtype == torch.bfloat16 and not torch.is_autocast_enabled("cpu")
-        if free and info_of(pack).transposed == self.glyd_transposed:
+        if free and self.glyd_multiplies(pack):
             return products.free(x, pack, bias)
         dtype = self.glyd_dtype if torch.is_autocast_enabled("cpu") else x.dtype
         return self.glyd_exact_product(x, pack, bias, dtype)
+
+    def glyd_multiplies(self, pack):
+        """Whether products come from the packed bytes: the pack's rows are this module's outputs."""
+        return info_of(pack).transposed == self.glyd_transposed
+
+    def glyd_gpu_product(self, x, pack, bias):
+        fast = self.glyd_fast or self.glyd_bind(pack)
+        if fast is not None:
+            return fast(x, bias)
+        self.glyd_calls += 1
+        autocast = torch.is_autocast_enabled(x.device.type)
+        return self.glyd_exact_product(x, pack, bias, self.glyd_dtype if autocast else x.dtype)
+
+    def glyd_bind(self, pack):
+        """Gets ready for calls on a GPU: later ones take the short way in forward."""
+        if not self.glyd_multiplies(pack):
+            return None
+        from ..gpu.products import product_of
+
+        self.__dict__["glyd_held"] = pack
+        self.__dict__["glyd_fast"] = product_of(pack, self.glyd_exact, self.bias is not None)
+        return self.glyd_fast
+
+    def glyd_traced(self, x):
+        """What torch.compile sees: ops with fake kernels."""
+        pack = self._buffers[BUFFER]
+        if self.glyd_multiplies(pack):
+            rows = self.glyd_shape()[1 if self.glyd_transposed else 0]
+            return torch.ops.glyd.linear(x, pack, self.bias, rows, self.glyd_exact)
+        weight = torch.ops.glyd.unpack(pack, list(self.glyd_shape())).to(x.dtype)
+        return self.glyd_plain_product(x, weight, self.bias)
 
 
 class GlydLinear(PackedMatrix, nn.Linear):
@@ -105,13 +176,13 @@ class GlydLinear(PackedMatrix, nn.Linear):
     def glyd_shape(self):
         return self.out_features, self.in_features
 
-    def forward(self, x):
-        return self.glyd_forward(x)
-
     def glyd_exact_product(self, x, pack, bias, dtype):
-        if info_of(pack).transposed:
-            return nn.functional.linear(x, tensors.decode(pack).to(dtype), bias)
+        if info_of(pack).transposed or on_gpu(pack):
+            return self.glyd_plain_product(x, tensors.decode(pack).to(dtype), bias)
         return products.exact(x, pack, bias, dtype=dtype)
+
+    def glyd_plain_product(self, x, weight, bias):
+        return nn.functional.linear(x, weight, bias)
 
     def glyd_outputs_by_inputs(self):
         return self.glyd_decoded()
@@ -125,11 +196,15 @@ class GlydConv1D(PackedMatrix):
     def glyd_shape(self):
         return self.nx, self.nf
 
-    def forward(self, x):
-        return self.glyd_forward(x)
+    def glyd_multiplies(self, pack):
+        """On a GPU exact products decode: torch.addmm on [in, out] sums in an order of its own."""
+        return super().glyd_multiplies(pack) and not (self.glyd_exact and on_gpu(pack))
 
     def glyd_exact_product(self, x, pack, bias, dtype):
-        y = torch.addmm(bias, x.reshape(-1, x.shape[-1]), tensors.decode(pack).to(dtype))
+        return self.glyd_plain_product(x, tensors.decode(pack).to(dtype), bias)
+
+    def glyd_plain_product(self, x, weight, bias):
+        y = torch.addmm(bias, x.reshape(-1, x.shape[-1]), weight)
         return y.view(*x.shape[:-1], self.nf)
 
     def glyd_outputs_by_inputs(self):
@@ -146,10 +221,15 @@ class GlydEmbedding(Packed, nn.Embedding):
     def glyd_decoded(self):
         return tensors.decode(getattr(self, BUFFER)).to(self.glyd_dtype)
 
-    @torch.compiler.disable
     def forward(self, ids):
-        self.glyd_calls += 1
-        return tensors.decode_rows(getattr(self, BUFFER), ids).to(self.glyd_dtype)
+        if torch.compiler.is_compiling() and on_gpu(self._buffers[BUFFER]):
+            return torch.ops.glyd.rows(self._buffers[BUFFER], ids, self.embedding_dim).to(self.glyd_dtype)
+        return self.glyd_look_up(ids)
+
+    @torch.compiler.disable
+    def glyd_look_up(self, ids):
+        self.__dict__["glyd_calls"] += 1
+        return tensors.decode_rows(self._buffers[BUFFER], ids).to(self.glyd_dtype)
 
 
 def conv1d_class():
@@ -226,4 +306,5 @@ def set_exact(model, exact):
     """exact=True: torch's own sums, the bits of the bf16 model. exact=False: straight from the packed bytes."""
     for _, module in packed_modules(model):
         module.glyd_exact = bool(exact)
+        module.glyd_unbind()
     return model

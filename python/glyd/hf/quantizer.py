@@ -20,6 +20,7 @@ from transformers.quantizers.base import HfQuantizer
 
 from .._capi import lib
 from .._errors import Error, MismatchError, UnsupportedError
+from ..gpu.runtime import device_of, index_of, runtime
 from . import finish, tensors
 from .config import METHOD, GlydConfig
 from .experts import GlydExperts, hold_list, hold_stack, is_experts
@@ -61,7 +62,7 @@ class PackTensor(ConversionOps):
             values = values[0] if isinstance(values, list) else values
             try:
                 pack = self.quantizer.pack_arriving(model, name, values)
-            except Error as error:  # the loader would go on, and report it among its own
+            except (Error, torch.OutOfMemoryError) as error:  # the loader would go on, and report it among its own
                 self.quantizer.options.failure = self.quantizer.options.failure or error
                 raise
             if pack is None:
@@ -108,15 +109,7 @@ class GlydQuantizer(HfQuantizer):
 
     def validate_environment(self, *args, device_map=None, **kwargs):
         lib()  # a missing library is an error here, not one for each tensor
-        devices = list(device_map.values()) if isinstance(device_map, dict) else [device_map]
-        for device in devices:
-            if (
-                device not in (None, "cpu", "disk", "meta", "auto", torch.device("cpu"))
-                and torch.device(device).type != "cpu"
-            ):
-                raise UnsupportedError(no_gpu(device))
-        if "disk" in devices:
-            raise UnsupportedError("device_map: packed weights cannot be offloaded to disk; use device_map='cpu'")
+        check_devices(list(device_map.values()) if isinstance(device_map, dict) else [device_map])
 
     def update_attn_implementation(self, config):
         return self._point_at_shards(config)
@@ -156,6 +149,8 @@ class GlydQuantizer(HfQuantizer):
     # Before the weights are loaded.
 
     def _process_model_before_weight_loading(self, model, checkpoint_files=None, dtype=None, **kwargs):
+        device_map = kwargs.get("device_map")
+        check_devices(list(device_map.values()) if isinstance(device_map, dict) else [])
         found = checkpoint_tensors(checkpoint_files)
         if self.pre_quantized:
             self.plan = plan_packed(model, found)
@@ -292,8 +287,6 @@ class GlydQuantizer(HfQuantizer):
             if not tensors.is_bf16_exactly(values):
                 return None
             values = values.to(torch.bfloat16)
-        if values.device.type != "cpu":
-            raise UnsupportedError(no_gpu(values.device))
         module = model.get_submodule(name.rpartition(".")[0])
         pack = finish.pack_for(module, name, values, self.options.layout)
         if pack.numel() >= values.numel() * 2:
@@ -308,6 +301,7 @@ class GlydQuantizer(HfQuantizer):
 
     def _process_model_after_weight_loading(self, model, **kwargs):
         self.model = None
+        check_devices(list((getattr(model, "hf_device_map", None) or {}).values()))
         if hasattr(model.config, "transformers_weights"):
             del model.config.transformers_weights
         finish.finish_loading(model, self)
@@ -332,11 +326,28 @@ class PlannedDtypes:
         return self._plan[self._group_to_glob[match.lastgroup]] if match else parameter.dtype
 
 
-def no_gpu(device):
-    return (
-        f"device {device}: products on a GPU need libglyd_cuda, which this installation lacks. Load the model with "
-        "device='cpu', or build the package with GPU support (docs/python.md)."
-    )
+def check_devices(devices):
+    """Raises where packed weights cannot be multiplied on one of these devices of a device map."""
+    named = {device if isinstance(device, int) else str(device) for device in devices if device is not None}
+    named -= {"auto", "balanced", "balanced_low_0", "sequential", "meta"}
+    if "disk" in named:
+        raise UnsupportedError("device_map: packed weights cannot be offloaded to disk; use device_map='cpu'")
+    gpus = {device for device in named if device != "cpu"}
+    if gpus and "cpu" in named:
+        raise UnsupportedError(
+            "device_map: part of the model would be on the CPU and part on a GPU. Packed weights are not offloaded: "
+            "use a GPU (or several) that holds the model (glyd.fit says how much it needs), layout='small', or "
+            "device='cpu' for all of it."
+        )
+    for device in gpus:
+        number = device if isinstance(device, int) else index_of(device) if is_gpu(device) else None
+        if number is None:
+            raise UnsupportedError(f"device {device}: packed weights run on NVIDIA GPUs and on the CPU")
+        device_of(number)
+
+
+def is_gpu(device):
+    return device.isdigit() or torch.device(device).type == runtime.type
 
 
 _printed = set()

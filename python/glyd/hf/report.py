@@ -54,7 +54,7 @@ def report(model):
             "device": str(next(iter(packs.values())).device),
             "decoded_at_load": list(state.get("decoded_at_load", [])),
             "blocks_differ": [str(kind) for kind in products.kinds_that_differ()],
-            "calls": {name: module.glyd_calls for name, module in modules},
+            "calls": {name: module.glyd_count() for name, module in modules},
         }
     )
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import torch
 
-from .. import _capi
 from .._capi import lib
 from .._errors import InvalidArgumentError
 from . import tensors
@@ -208,7 +207,7 @@ def write_shard(shard, names, directory):
 
 
 def memoryview_of(tensor):
-    flat = tensor.contiguous().view(-1)
+    flat = tensor.detach().contiguous().view(-1).cpu()
     if flat.numel() == 0:
         return b""
     return memoryview(flat.view(torch.uint8).numpy())
@@ -219,7 +218,7 @@ def tensor_record(entry, file):
     if not entry.packed:
         return record | {"sha256": hashlib.sha256(memoryview_of(entry.tensor)).hexdigest(), "packed": None}
     decoded = tensors.decode(entry.tensor, dimensions=len(entry.shape))
-    found = pack_info(entry.tensor)
+    found = tensors.pack_info(entry.tensor)
     layout = info_of(entry.tensor).layout
     members = ("base", "slot_bytes") if layout == "fast" else ("min_bits", "symbols")
     packed = {
@@ -229,14 +228,6 @@ def tensor_record(entry, file):
         "parameters": {name: getattr(found, name) for name in members},
     }
     return record | {"sha256": hashlib.sha256(memoryview_of(decoded)).hexdigest(), "packed": packed}
-
-
-def pack_info(pack):
-    import ctypes
-
-    found = _capi.PackInfo()
-    lib().glyd_pack_read_info(tensors.address(pack), pack.numel(), ctypes.byref(found))
-    return found
 
 
 def write_configs(model, layout, version, directory):

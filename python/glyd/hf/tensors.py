@@ -1,4 +1,4 @@
-"""Packs as torch tensors: make, decode, look up, multiply. Addresses in, addresses out; no policy here."""
+"""Packs as torch tensors: make, decode, look up, multiply, where the tensor lies. No policy here."""
 
 import ctypes
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ from .. import _capi
 from .._api import layout_number
 from .._capi import lib
 from .._errors import InvalidArgumentError, UnsupportedError
+from ..gpu import packs
+from ..gpu.runtime import on_gpu
 
 SUFFIX = "_glyd"
 
@@ -32,17 +34,27 @@ def threads():
 
 def address(tensor):
     if tensor.device.type != "cpu":
-        raise UnsupportedError(
-            f"a packed tensor is on device {tensor.device}: products there need libglyd_cuda, which this installation "
-            "lacks. Keep the model on the CPU: glyd.from_pretrained(..., device='cpu')."
-        )
+        raise UnsupportedError(f"a packed tensor is on device {tensor.device}: glyd multiplies on CPUs and NVIDIA GPUs")
     return tensor.data_ptr()
+
+
+def same_device(pack, tensor):
+    if tensor.device != pack.device:
+        raise RuntimeError(f"the packed weight is on {pack.device}, the input on {tensor.device}")
+
+
+def pack_info(pack):
+    """glyd_pack_info of a pack, wherever it lies."""
+    if on_gpu(pack):
+        return packs.read_info(pack)
+    found = _capi.PackInfo()
+    lib().glyd_pack_read_info(address(pack), pack.numel(), ctypes.byref(found))
+    return found
 
 
 def read_info(pack):
     """The header of a pack, checked (its CRC and sizes)."""
-    found = _capi.PackInfo()
-    lib().glyd_pack_read_info(address(pack), pack.numel(), ctypes.byref(found))
+    found = pack_info(pack)
     shape = found.shape
     return Info(
         shape.stack,
@@ -64,6 +76,12 @@ def info_of(pack):
     return info
 
 
+def forget(pack):
+    """The pack's bytes were overwritten: nothing read from its header holds any more."""
+    if pack is not None:
+        packs.forget(pack)
+
+
 def shape_of(info, dimensions):
     """The source tensor's shape: packs do not say whether a stack of one was 2-D or 3-D."""
     matrix = (info.cols, info.rows) if info.transposed else (info.rows, info.cols)
@@ -77,6 +95,8 @@ def pack_tensor(values, layout, transposed=False):
     if transposed:
         outputs, inputs = inputs, outputs
     shape = _capi.Shape(values.shape[0] if values.dim() == 3 else 1, outputs, inputs, int(transposed), 0)
+    if on_gpu(values):
+        return packs.pack_tensor(values, shape, layout)
     size = ctypes.c_uint64()
     lib().glyd_pack_bound(ctypes.byref(shape), ctypes.byref(size))
     room = torch.empty(size.value, dtype=torch.uint8)
@@ -97,7 +117,9 @@ def decode(pack, out=None, dimensions=2):
     info = info_of(pack)
     values = info.stack * info.rows * info.cols
     if out is None:
-        out = torch.empty(values, dtype=torch.bfloat16)
+        out = torch.empty(values, dtype=torch.bfloat16, device=pack.device)
+    if on_gpu(pack):
+        return packs.decode_into(pack, out).view(shape_of(info, dimensions))
     lib().glyd_decode(address(pack), pack.numel(), threads(), out.data_ptr(), values)
     return out.view(shape_of(info, dimensions))
 
@@ -112,10 +134,16 @@ def decode_block(pack, matrix, row_begin, row_end, out):
 
 
 def decode_rows(pack, indices):
-    """Row `i` of the matrix for every i in `indices`, as an embedding gives them."""
+    """Row `i` of the matrix for every i in `indices`, as an embedding gives them.
+
+    An index that is no row is an IndexError on the CPU, and a row of zeros on a GPU.
+    """
     info = info_of(pack)
+    same_device(pack, indices)
     flat = indices.reshape(-1).to(torch.int64).contiguous()
-    out = torch.empty((flat.numel(), info.cols), dtype=torch.bfloat16)
+    out = torch.empty((flat.numel(), info.cols), dtype=torch.bfloat16, device=pack.device)
+    if on_gpu(pack):
+        return packs.rows_into(pack, flat, out).view(*indices.shape, info.cols)
     try:
         lib().glyd_decode_rows(address(pack), pack.numel(), flat.data_ptr(), flat.numel(), threads(), out.data_ptr())
     except InvalidArgumentError as error:
@@ -125,6 +153,10 @@ def decode_rows(pack, indices):
 
 def linear_into(y, column, x, pack, matrix=0, bias=None):
     """y[:, column : column + rows] = x W^T (+ bias), from the packed bytes. x, y: bf16, 2-D, rows contiguous."""
+    if on_gpu(pack):
+        from ..gpu.products import linear_into as on_device
+
+        return on_device(y, column, x, pack, matrix, bias)
     width = y.stride(0) if y.shape[0] > 1 else y.shape[1]
     stride = x.stride(0) if x.shape[0] > 1 else x.shape[1]
     lib().glyd_linear(

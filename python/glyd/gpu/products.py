@@ -1,0 +1,204 @@
+"""Products with a pack on a GPU, y = x W^T (+ bias), with as little host time a call as Python allows.
+
+Exact: the fused kernel, where this process has seen it give the bits of torch.nn.functional.linear for the decoded
+weights at this number of tokens; else the matrix is decoded to temporary memory and torch's own linear runs on it.
+Free: the fused kernel wherever it can run.
+"""
+
+import ctypes
+import struct
+
+import torch
+import torch.nn.functional as F
+
+from .. import _capi_cuda
+from ..hf.tensors import info_of
+from . import exactness
+from .library import lib
+from .packs import open_pack
+from .runtime import runtime
+
+BUFFER_TOO_SMALL = 11  # GLYD_ERROR_BUFFER_TOO_SMALL: the call would have to decode
+MOST_REMEMBERED = 4096  # numbers of tokens whose route a product remembers
+
+# glyd_cuda_linear_call as bytes: a call's own copy, so that threads may share a product.
+CALL = struct.Struct("=8Q2I3Q")
+CALL_BYTES = ctypes.sizeof(_capi_cuda.LinearCall)
+assert CALL.size == CALL_BYTES
+
+
+def raw_linear():
+    """glyd_cuda_linear without checks or conversions: (pack handle, bytes of a call) -> status."""
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+    return prototype(("glyd_cuda_linear", lib()._cdll))
+
+
+class Product:
+    """One pack, exact or free, with a bias or without. Who holds a Product holds its pack too: it holds only numbers."""
+
+    def __init__(self, opened, info, exact, with_bias):
+        self.device = opened.device
+        self.torch_device = opened.device.torch_device
+        self.index = self.device.index
+        self.rows, self.cols = info.rows, info.cols
+        self.stored_by_inputs = info.transposed
+        self.exact, self.with_bias = exact, with_bias
+        self.fused = {}  # tokens -> whether the fused kernel may run
+        self.calls = 0
+        self.free = 0 if exact else 1
+        self.handle = opened.handle
+        self.linear = raw_linear()
+        self.stream_of = runtime.stream_of
+        self.workspaces = self.device._workspaces
+        self.autocast = runtime.type
+        self.several = self.device.several
+
+    def __call__(self, x, bias):
+        """The product of a tensor whose last dimension is `cols`. No gradients."""
+        if (
+            type(x) is not torch.Tensor
+            or x.dtype is not torch.bfloat16
+            or not x.is_contiguous()
+            or (bias is not None) is not self.with_bias
+            or self.several
+            or torch.is_autocast_enabled(self.autocast)
+        ):
+            return self.general(x, bias)
+        shape = x.shape
+        tokens = x.numel() // self.cols
+        if shape[-1] != self.cols or not self.fused.get(tokens):
+            return self.general(x, bias)
+        y = x.new_empty((*shape[:-1], self.rows))
+        stream = self.stream_of(self.index)
+        workspace = self.workspaces.get(stream)
+        call = CALL.pack(
+            CALL_BYTES,
+            0,
+            x.data_ptr(),
+            tokens,
+            self.cols,
+            0 if bias is None else bias.data_ptr(),
+            y.data_ptr(),
+            self.rows,
+            self.free,
+            1,
+            self.device.workspace(stream) if workspace is None else workspace.data_ptr(),
+            self.device.workspace_bytes,
+            stream,
+        )
+        status = self.linear(self.handle, call)
+        if status:
+            return self._after(status, x, bias)
+        self.calls += 1
+        return y
+
+    def take_calls(self):
+        calls, self.calls = self.calls, 0
+        return calls
+
+    def _after(self, status, x, bias):
+        if status != BUFFER_TOO_SMALL:
+            raise lib().error_of(status)
+        return self.decoded(x, bias)
+
+    def general(self, x, bias):
+        """As __call__, for every input that torch.nn.functional.linear takes."""
+        if x.device != self.torch_device:
+            raise RuntimeError(f"the input is on {x.device}, the packed weight on {self.torch_device}")
+        if self.cols == 0 or self.rows == 0 or x.numel() == 0 or not self._may_fuse(x, bias):
+            return self.decoded(x, bias)
+        tokens = x.numel() // self.cols
+        if not self._decide(tokens):
+            return self.decoded(x, bias)
+        return self._launch(x, bias, tokens)
+
+    def _may_fuse(self, x, bias):
+        return (
+            x.dtype is torch.bfloat16
+            and x.dim() > 0
+            and x.shape[-1] == self.cols
+            and x.is_contiguous()
+            and not torch.is_autocast_enabled(self.autocast)
+            and (bias is not None) is self.with_bias
+            and (bias is None or (bias.dtype is torch.bfloat16 and bias.is_contiguous() and bias.dim() == 1))
+        )
+
+    def _decide(self, tokens):
+        """Whether `tokens` run fused. An exact product that was never checked is checked now, except in a capture."""
+        known = self.fused.get(tokens)
+        if known is None:
+            known, final = exactness.may_fuse(self, tokens)
+            if final:
+                if len(self.fused) >= MOST_REMEMBERED:
+                    self.fused.clear()
+                self.fused[tokens] = known
+        return known
+
+    def _launch(self, x, bias, tokens):
+        y = torch.empty((*x.shape[:-1], self.rows), dtype=torch.bfloat16, device=self.torch_device)
+        with runtime.guard(self.index):
+            status = self.launch_into(y, x, bias, tokens, self.free)
+        if status:
+            return self._after(status, x, bias)
+        self.calls += 1
+        return y
+
+    def launch_into(self, y, x, bias, tokens, free, matrix=0):
+        """Runs the library's product; gives its status."""
+        stream = self.stream_of(self.index)
+        return self.linear(
+            self.handle,
+            CALL.pack(
+                CALL_BYTES,
+                matrix,
+                x.data_ptr(),
+                tokens,
+                x.stride(-2) if x.dim() > 1 and tokens > 1 else self.cols,
+                0 if bias is None else bias.data_ptr(),
+                y.data_ptr(),
+                y.stride(-2) if y.dim() > 1 and tokens > 1 else self.rows,
+                free,
+                1,
+                self.device.workspace(stream),
+                self.device.workspace_bytes,
+                stream,
+            ),
+        )
+
+    def weight(self, dtype=torch.bfloat16):
+        """[rows, cols], decoded to temporary memory."""
+        shape = (self.cols, self.rows) if self.stored_by_inputs else (self.rows, self.cols)
+        values = torch.empty(shape, dtype=torch.bfloat16, device=self.torch_device)
+        with runtime.guard(self.index):
+            lib().glyd_cuda_unpack(self.handle, values.data_ptr(), self.stream_of(self.index))
+        return (values.t() if self.stored_by_inputs else values).to(dtype)
+
+    def decoded(self, x, bias):
+        self.calls += 1
+        dtype = torch.bfloat16 if torch.is_autocast_enabled(self.autocast) else x.dtype
+        return F.linear(x, self.weight(dtype), bias)
+
+
+def product_of(pack, exact, with_bias):
+    """The Product of a pack: one for each kind, shared by all modules that hold the pack."""
+    opened = open_pack(pack)
+    key = (bool(exact), bool(with_bias))
+    found = opened.products.get(key)
+    if found is None:
+        found = opened.products[key] = Product(opened, info_of(pack), *key)
+    return found
+
+
+def linear_into(y, column, x, pack, matrix, bias):
+    """y[:, column : column + rows] = x W^T (+ bias), sums in any order. x, y: bf16, 2-D, rows contiguous."""
+    product = product_of(pack, False, bias is not None)
+    part = y[:, column : column + product.rows]
+    with runtime.guard(product.index):
+        status = product.launch_into(part, x, bias, x.shape[0], 1, matrix)
+    if status == BUFFER_TOO_SMALL:
+        from ..hf import tensors
+
+        weight = tensors.decode(pack, dimensions=3)[matrix]
+        part.copy_(F.linear(x, weight.t() if product.stored_by_inputs else weight, bias))
+    elif status:
+        raise lib().error_of(status)

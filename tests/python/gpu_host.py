@@ -1,0 +1,97 @@
+"""A GPU for tests without one: torch's CPU as the device, host_device.cpp as libglyd_cuda."""
+
+import contextlib
+import ctypes
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from glyd import _capi
+from glyd.gpu import library, runtime
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = Path(__file__).parent / "host_device" / "host_device.cpp"
+FUSED, DECODED, UNPACK, ROWS = range(4)
+
+
+class HostRuntime(runtime.CudaRuntime):
+    type = "cpu"
+    captures = False
+
+    def why_unavailable(self):
+        return None
+
+    def device_count(self):
+        return 1
+
+    def current_device(self):
+        return 0
+
+    def guard(self, index):
+        return contextlib.nullcontext()
+
+    def capturing(self):
+        return HostRuntime.captures
+
+    def synchronize(self, index):
+        pass
+
+    def full_precision_reduction(self):
+        return False
+
+    def memory(self, index):
+        return 1 << 30, 2 << 30
+
+    @property
+    def stream_of(self):
+        return lambda index: 7
+
+
+def build(directory):
+    """Compiles the stand-in against the libglyd that the tests use."""
+    target = Path(directory) / "libglyd_cuda.so"
+    used = Path(_capi.library_path()).resolve()
+    command = ["g++", "-std=c++20", "-O1", "-fPIC", "-shared", f"-I{ROOT / 'include'}", str(SOURCE), str(used)]
+    done = subprocess.run([*command, f"-Wl,-rpath,{used.parent}", "-o", str(target)], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.fail(f"the stand-in for libglyd_cuda does not compile: {done.stderr}")
+    return target
+
+
+class HostDevice:
+    """What a test asks the stand-in."""
+
+    def __init__(self):
+        self._count = library.lib()._cdll.host_device_calls
+        self._count.restype, self._count.argtypes = ctypes.c_uint64, [ctypes.c_int]
+
+    def agree(self, verdict):
+        """What the stand-in's glyd_cuda_prepare says from now on: the fused products are exact, or not."""
+        library.lib()._cdll.host_device_agree(int(verdict))
+
+    def calls(self, kind):
+        return self._count(kind)
+
+    @contextlib.contextmanager
+    def counting(self, kind):
+        """Gives a list that holds, afterwards, the number of calls of `kind` within."""
+        before, found = self.calls(kind), []
+        yield found
+        found.append(self.calls(kind) - before)
+
+
+@contextlib.contextmanager
+def host_gpu(library_file):
+    """The CPU is the GPU, for as long as this lasts."""
+    before = os.environ.get("GLYD_CUDA_LIB")
+    os.environ["GLYD_CUDA_LIB"] = str(library_file)
+    loaded, library._library = library._library, None
+    cls = runtime.use(HostRuntime)
+    try:
+        yield HostDevice()
+    finally:
+        HostRuntime.captures = False
+        runtime.use(cls)
+        library._library = loaded
+        os.environ.pop("GLYD_CUDA_LIB") if before is None else os.environ.update(GLYD_CUDA_LIB=before)
