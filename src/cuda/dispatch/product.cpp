@@ -19,7 +19,16 @@ Result<void> check_call(const DevicePack& pack, const LinearCall& call) {
   return Ok{};
 }
 
-// Decodes the matrix to the workspace behind the partial sums, then multiplies as torch does.
+// A matrix of a `raw` pack where it lies, if that is how cuBLAS takes it; null where it must be decoded. Its alignment
+// is as good as any to cuBLAS, so the sums are the same.
+const uint16_t* stored_matrix(const DevicePack& pack, uint64_t matrix) {
+  const PackHeader& header = pack.header();
+  const uint64_t at = matrix * header.grid.rows * header.grid.cols * 2;
+  if (header.layout != Layout::kRaw || header.transposed || at % kPackAlignment != 0) return nullptr;
+  return reinterpret_cast<const uint16_t*>(pack.arrays().arrays[raw::kData] + at);
+}
+
+// Decodes the matrix to the workspace behind the partial sums, unless it lies as bf16, then multiplies as torch does.
 Result<void> decode_and_multiply(DevicePack& pack, const LinearCall& call) {
   const PackHeader& header = pack.header();
   Context& context = pack.context();
@@ -33,10 +42,14 @@ Result<void> decode_and_multiply(DevicePack& pack, const LinearCall& call) {
   }
   GLYD_TRY(Cublas* const cublas, context.cublas());
   uint8_t* const cublas_workspace = static_cast<uint8_t*>(call.workspace) + kPartialBytes;
-  uint16_t* const weights = reinterpret_cast<uint16_t*>(cublas_workspace + context.cublas_options().workspace_bytes);
-  GLYD_CHECK(cuda_check(
-      launch_unpack_matrix(pack.arrays(), call.matrix, weights, context.device().limits.multiprocessors, call.stream),
-      "unpack"));
+  const uint16_t* weights = stored_matrix(pack, call.matrix);
+  if (weights == nullptr) {
+    auto* const decoded = reinterpret_cast<uint16_t*>(cublas_workspace + context.cublas_options().workspace_bytes);
+    GLYD_CHECK(cuda_check(
+        launch_unpack_matrix(pack.arrays(), call.matrix, decoded, context.device().limits.multiprocessors, call.stream),
+        "unpack"));
+    weights = decoded;
+  }
   DenseProduct product{weights,
                        call.x,
                        call.bias,
@@ -64,8 +77,10 @@ bool fused_can_take(const DevicePack& pack, const Route& route, const LinearCall
 
 uint64_t linear_workspace_bytes(const DevicePack& pack) {
   const Grid& grid = pack.header().grid;
+  const uint64_t matrix_bytes = grid.rows * grid.cols * 2;
+  const bool stored = stored_matrix(pack, 0) != nullptr && (grid.stack == 1 || matrix_bytes % kPackAlignment == 0);
   return kPartialBytes + pack.context().cublas_options().workspace_bytes +
-         round_up(grid.rows * grid.cols * 2, uint64_t{256});
+         (stored ? 0 : round_up(matrix_bytes, uint64_t{256}));
 }
 
 Result<void> initialise_workspace(void* workspace, uint64_t bytes, cudaStream_t stream) {
@@ -128,6 +143,7 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
             proven ? "fused: checked against cuBLAS here" : "fused: order free"};
   }
   const auto decode = [](const char* reason) { return RouteInfo{RouteKind::kDecode, true, 0, reason}; };
+  if (stored_matrix(pack, 0) != nullptr) return decode("cuBLAS on the pack's own bf16");
   if (header.layout != Layout::kFast) return decode("decode and cuBLAS: the layout has no fused kernel");
   if (!header.fusible)
     return decode("decode and cuBLAS: exponents of this tensor leave bf16's range when shifted, or it has subnormals");
