@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -41,8 +42,9 @@ struct Options {
   std::string commit = "unknown";
   uint64_t rotate_bytes = uint64_t{1200} << 20;
   int calls = 40, replays = 5;
-  bool free_order = false;
-  std::vector<uint32_t> teams;
+  bool free_order = false, sweep = false;
+  std::string kernel = "auto";
+  std::vector<uint32_t> teams, wide;
 };
 
 struct HostTimes {
@@ -67,11 +69,9 @@ class Matrices {
     m.bits_ = 8.0 * static_cast<double>(packed.size()) / static_cast<double>(values.size());
     GLYD_CHECK(m.replicate(m.dense_, values.data(), values.size() * 2, rotate_bytes));
     GLYD_CHECK(m.replicate(m.packs_, packed.data(), packed.size(), rotate_bytes));
-    for (const auto& buffer : m.packs_) {
-      GLYD_TRY(auto opened, cuda::DevicePack::open(context, packed.bytes().first(kPackHeaderBytes), packed.size(),
-                                                   buffer.as<void>()));
-      m.opened_.push_back(std::move(opened));
-    }
+    std::memcpy(m.header_.data(), packed.data(), kPackHeaderBytes);
+    m.pack_bytes_ = packed.size();
+    GLYD_CHECK(m.open_in(context));
     const auto x = random_bf16(kMostTokens, shape.cols, 1.0f, 7, true);
     GLYD_TRY(m.x_, cuda::DeviceBuffer::allocate(x.size() * 2));
     GLYD_CHECK(cuda_check(cudaMemcpy(m.x_.as<void>(), x.data(), x.size() * 2, cudaMemcpyHostToDevice), "cudaMemcpy"));
@@ -84,6 +84,19 @@ class Matrices {
   }
 
   double bits() const { return bits_; }
+
+  // Closes the packs, before their context goes.
+  void close() { opened_.clear(); }
+  // Opens the packs in this context; what they were opened in before may go.
+  Result<void> open_in(cuda::Context& context) {
+    context_ = &context;
+    opened_.clear();
+    for (const auto& buffer : packs_) {
+      GLYD_TRY(auto opened, cuda::DevicePack::open(context, header_, pack_bytes_, buffer.as<void>()));
+      opened_.push_back(std::move(opened));
+    }
+    return Ok{};
+  }
 
   Result<Times> measure(uint64_t tokens, const Options& options) {
     Times times;
@@ -137,7 +150,7 @@ class Matrices {
     GLYD_CHECK(cuda::prepare(pack, std::vector{tokens}, false));
     const cuda::Route* const route = pack.exact_route(tokens, false);
     if (route == nullptr) return unsupported("host time: 2048 x 2048 is not fused here");
-    cuda::LinearPlan idle = route->plan;
+    cuda::LinearPlan idle = std::get<cuda::LinearPlan>(route->plan);
     idle.units = 0;
     cuda::LinearCall call;
     call.x = x_.as<uint16_t>(), call.tokens = tokens, call.x_stride = shape_.cols;
@@ -203,14 +216,23 @@ class Matrices {
                  verdict.differing);
       return;
     }
-    const cuda::LinearPlan& plan = pack.route_of_splits(tokens, route.splits)->plan;
-    fmt::print(stderr, "  S={} teams={} warps={} depth={} x_pieces={} shared={}K\n", plan.splits, plan.teams,
-               plan.team_warps, plan.depth, plan.x_pieces, plan.shared_bytes >> 10);
+    const auto& either = pack.route_of_splits(tokens, route.splits)->plan;
+    if (const auto* plan = std::get_if<cuda::LinearPlan>(&either)) {
+      fmt::print(stderr, "  narrow S={} teams={} warps={} depth={} x_pieces={} shared={}K\n", plan->splits, plan->teams,
+                 plan->team_warps, plan->depth, plan->x_pieces, plan->shared_bytes >> 10);
+    } else {
+      const auto& wide = std::get<cuda::WidePlan>(either);
+      fmt::print(stderr, "  wide S={} tile={} groups={} relay={} tiles={} depth={} x_stages={} shared={}K\n",
+                 wide.splits, wide.tile_tokens, wide.groups, wide.relay, wide.tiles, wide.depth, wide.x_stages,
+                 wide.shared_bytes >> 10);
+    }
   }
 
   cuda::Context* context_;
   Shape shape_;
   double bits_ = 0;
+  std::array<uint8_t, kPackHeaderBytes> header_{};
+  uint64_t pack_bytes_ = 0;
   std::vector<cuda::DeviceBuffer> dense_, packs_;
   std::vector<std::unique_ptr<cuda::DevicePack>> opened_;
   cuda::DeviceBuffer x_, y_, workspace_;
@@ -246,11 +268,54 @@ Result<void> report_host_time(cuda::Context& context, Report& report) {
   return Ok{};
 }
 
+// The wide kernel's cuts against each other and against the narrow kernel: one line each.
+Result<void> sweep(Matrices& matrices, const Shape& shape, const Options& options, Report& report) {
+  struct Cut {
+    const char* kernel;
+    cuda::WideChoice wide;
+  };
+  const Cut cuts[] = {{"narrow", {}},        {"wide", {32, 1, 1}},  {"wide", {32, 2, 1}},  {"wide", {32, 3, 1}},
+                      {"wide", {32, 4, 1}},  {"wide", {32, 1, 2}},  {"wide", {32, 1, 3}},  {"wide", {32, 1, 4}},
+                      {"wide", {32, 2, 2}},  {"wide", {64, 1, 1}},  {"wide", {64, 2, 1}},  {"wide", {64, 3, 1}},
+                      {"wide", {64, 1, 2}},  {"wide", {64, 1, 3}},  {"wide", {128, 1, 1}}, {"wide", {128, 2, 1}},
+                      {"wide", {128, 3, 1}}, {"wide", {128, 1, 2}}, {"wide", {128, 1, 3}}, {"wide", {256, 1, 1}},
+                      {"wide", {256, 2, 1}}};
+  for (const uint64_t tokens : options.tokens) {
+    for (const Cut& cut : cuts) {
+      const uint64_t tile = cut.wide.tile_tokens;
+      if (tile == 0 ? tokens > 64
+                    : (tokens <= 128 && (tile < tokens || tile >= 4 * tokens)) || (tokens > 128 && tile < 128))
+        continue;
+      cuda::ContextOptions chosen;
+      chosen.kernel = tile == 0 ? cuda::KernelChoice::kNarrow : cuda::KernelChoice::kWide;
+      chosen.wide = cut.wide;
+      GLYD_TRY(const auto context, cuda::Context::create(chosen));
+      GLYD_CHECK(matrices.open_in(*context));
+      GLYD_TRY(const Times times, matrices.measure(tokens, options));
+      report.write({{"matrix", shape.name()},
+                    {"tokens", tokens},
+                    {"kernel", cut.kernel},
+                    {"cut", {tile, cut.wide.groups, cut.wide.relay}},
+                    {"route", times.route},
+                    {"plain", round4(times.plain / times.baseline)},
+                    {"early", round4(times.early / times.baseline)},
+                    {"baseline_us", round4(times.baseline)},
+                    {"differing_outputs", times.differing}});
+      matrices.close();
+    }
+  }
+  return Ok{};
+}
+
 Result<void> run_group(cuda::Context& context, const Group& group, const Options& options, Report& report) {
   std::map<uint64_t, Times> sums;
   double bits = 0, values = 0;
   for (const Shape& shape : group.shapes) {
     GLYD_TRY(Matrices matrices, Matrices::create(context, shape, options.rotate_bytes));
+    if (options.sweep) {
+      GLYD_CHECK(sweep(matrices, shape, options, report));
+      continue;
+    }
     const double count = static_cast<double>(shape.rows * shape.cols);
     bits += matrices.bits() * count;
     values += count;
@@ -280,6 +345,9 @@ cuda::ContextOptions context_options(const Options& options) {
   if (options.teams.size() == 4) {
     chosen.teams = {options.teams[0], options.teams[1], options.teams[2], options.teams[3]};
   }
+  if (options.wide.size() == 3) chosen.wide = {options.wide[0], options.wide[1], options.wide[2]};
+  if (options.kernel == "narrow") chosen.kernel = cuda::KernelChoice::kNarrow;
+  if (options.kernel == "wide") chosen.kernel = cuda::KernelChoice::kWide;
   return chosen;
 }
 
@@ -288,7 +356,7 @@ Result<void> run(const std::string& command, const Options& options) {
   GLYD_TRY(cuda::Cublas* const cublas, context->cublas());
   Report report(options.json);
   report.head(command, options.commit, *context, cublas->version());
-  GLYD_CHECK(report_host_time(*context, report));
+  if (!options.sweep) GLYD_CHECK(report_host_time(*context, report));
   for (const std::string& name : options.groups) {
     bool known = false;
     for (const Group& group : kGroups) {
@@ -321,6 +389,12 @@ int main(int argc, char** argv) {
   app.add_option("--teams", options.teams, "TEAMS,WARPS,DEPTH,PIECES of every plan, instead of its own choice")
       ->delimiter(',')
       ->expected(4);
+  app.add_option("--kernel", options.kernel, "narrow or wide, where both could serve")
+      ->check(CLI::IsMember({"auto", "narrow", "wide"}));
+  app.add_option("--wide", options.wide, "TOKENS,GROUPS,RELAY of the wide kernel's plans (0: its own choice)")
+      ->delimiter(',')
+      ->expected(3);
+  app.add_flag("--sweep", options.sweep, "every cut of the wide kernel, and the narrow one");
   app.add_flag("--free", options.free_order, "products in any order instead of exact ones");
   CLI11_PARSE(app, argc, argv);
   std::string command;

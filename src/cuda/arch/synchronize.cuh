@@ -13,6 +13,14 @@ __device__ __forceinline__ void barrier_sync_pair(uint32_t id) {
   asm volatile("bar.sync %0, 64;" ::"r"(id) : "memory");
 }
 
+// The same of two warpgroups.
+__device__ __forceinline__ void barrier_arrive_groups(uint32_t id) {
+  asm volatile("bar.arrive %0, 256;" ::"r"(id) : "memory");
+}
+__device__ __forceinline__ void barrier_sync_groups(uint32_t id) {
+  asm volatile("bar.sync %0, 256;" ::"r"(id) : "memory");
+}
+
 // Waits until the grid before has ended and its writes are visible; nothing to wait for in an ordinary launch.
 __device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Allows the grid behind, if it was launched so, to start on free multiprocessors.

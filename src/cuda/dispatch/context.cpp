@@ -1,6 +1,7 @@
 #include "dispatch/context.hpp"
 
 #include "gemm/linear_instances.hpp"
+#include "wide/wide_instances.hpp"
 
 namespace glyd::cuda {
 namespace {
@@ -19,6 +20,41 @@ const void* kernel_of(const LinearPlan& plan) {
     default:
       return linear_kernel<64>(split);
   }
+}
+
+const void* kernel_of(const WidePlan& plan) {
+  const bool relay = plan.relay > 1;
+  switch (plan.tile_tokens) {
+    case 32:
+      return wide_kernel<32>(relay);
+    case 64:
+      return wide_kernel<64>(relay);
+    case 128:
+      return wide_kernel<128>(relay);
+    default:
+      return wide_kernel<256>(relay);
+  }
+}
+
+// The kernel for few tokens up to here. One for many multiplies 32 tokens at least, and 64 rows at a time.
+constexpr uint32_t kNarrowTokens = 16;
+
+std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint32_t splits, const Context& context) {
+  const ContextOptions& options = context.options();
+  const DeviceLimits& limits = context.device().limits;
+  const bool narrow_first =
+      options.kernel == KernelChoice::kNarrow || (options.kernel == KernelChoice::kAuto && tokens <= kNarrowTokens);
+  for (const bool narrow : {narrow_first, !narrow_first}) {
+    if (narrow) {
+      if (const auto plan = plan_linear(header, tokens, splits, limits, options.teams)) {
+        return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan),
+                     partial_bytes(*plan) - partial_sum_bytes(*plan)};
+      }
+    } else if (const auto plan = plan_wide(header, tokens, splits, limits, options.wide)) {
+      return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)};
+    }
+  }
+  return std::nullopt;
 }
 
 // Splits for products whose order is free: enough units to fill the GPU four times over, none shorter than 512 columns.
@@ -91,40 +127,50 @@ Result<std::unique_ptr<DevicePack>> DevicePack::open(Context& context, ByteSpan 
 }
 
 const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits) {
-  if (tokens > kMostFusedTokens) return nullptr;
+  if (tokens < 1 || tokens > kMostFusedTokens) return nullptr;
   const std::lock_guard lock(mutex_);
   const std::pair key{tokens, splits};
   if (const auto found = routes_.find(key); found != routes_.end()) return &found->second;
-  const auto plan =
-      plan_linear(header_, static_cast<uint32_t>(tokens), splits, context_.device().limits, context_.team_choice());
-  if (!plan || partial_bytes(*plan) > kPartialBytes) return nullptr;
-  const void* const kernel = kernel_of(*plan);
+  const auto route = plan_route(header_, static_cast<uint32_t>(tokens), splits, context_);
+  if (!route || route->kernel == nullptr) return nullptr;
+  // Few tokens keep to the first kPartialBytes, so that a caller without more can multiply them.
+  if (route->sums_outside() && (tokens <= kMostNarrowTokens || route->arrival_bytes > kPartialBytes ||
+                                route->sum_bytes > most_outside_bytes())) {
+    return nullptr;
+  }
   const auto shared = static_cast<int>(context_.device().limits.shared_bytes);
   const ScopedDevice scope(context_.device().ordinal);
-  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) != cudaSuccess) return nullptr;
-  return &routes_.emplace(key, Route{*plan, kernel}).first->second;
+  if (cudaFuncSetAttribute(route->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) != cudaSuccess)
+    return nullptr;
+  return &routes_.emplace(key, *route).first->second;
 }
 
 const Route* DevicePack::exact_route(uint64_t tokens, bool bias) {
   if (tokens < 1 || tokens > kMostFusedTokens) return nullptr;
-  std::atomic<const Route*>& cached = exact_[2 * tokens + bias];
-  if (const Route* route = cached.load(std::memory_order_acquire)) return route;
+  std::atomic<const Route*>* const cached = tokens <= kMostNarrowTokens ? &exact_[2 * tokens + bias] : nullptr;
+  if (cached != nullptr) {
+    if (const Route* route = cached->load(std::memory_order_acquire)) return route;
+  }
   Verdict verdict;
   if (!context_.find_verdict({header_.grid.rows, header_.grid.cols, tokens, bias}, verdict) || !verdict.exact)
     return nullptr;
   const Route* const route = route_of_splits(tokens, verdict.splits);
-  cached.store(route, std::memory_order_release);
+  if (cached != nullptr) cached->store(route, std::memory_order_release);
   return route;
 }
 
 const Route* DevicePack::free_route(uint64_t tokens) {
   if (tokens < 1 || tokens > kMostFusedTokens) return nullptr;
   if (const Route* route = exact_route(tokens, false)) return route;
-  std::atomic<const Route*>& cached = free_[tokens];
-  if (const Route* route = cached.load(std::memory_order_acquire)) return route;
-  const Route* const route =
-      route_of_splits(tokens, free_splits(header_.grid, context_.device().limits.multiprocessors));
-  cached.store(route, std::memory_order_release);
+  std::atomic<const Route*>* const cached = tokens <= kMostNarrowTokens ? &free_[tokens] : nullptr;
+  if (cached != nullptr) {
+    if (const Route* route = cached->load(std::memory_order_acquire)) return route;
+  }
+  const uint32_t splits =
+      tokens <= kMostNarrowTokens ? free_splits(header_.grid, context_.device().limits.multiprocessors) : 1;
+  const Route* route = route_of_splits(tokens, splits);
+  if (route == nullptr && splits > 1) route = route_of_splits(tokens, 1);
+  if (cached != nullptr) cached->store(route, std::memory_order_release);
   return route;
 }
 

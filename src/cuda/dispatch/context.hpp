@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <variant>
 
 #include "dispatch/cublas.hpp"
 #include "dispatch/device.hpp"
@@ -17,10 +18,16 @@ inline constexpr uint64_t kPartialBytes = uint64_t{4} << 20;  // of a workspace,
 // torch's own on Hopper: 4096 KiB times 8.
 inline constexpr uint64_t kCublasWorkspaceBytes = uint64_t{32} << 20;
 
+// Which fused kernel is taken where both could serve.
+enum class KernelChoice { kAuto, kNarrow, kWide };
+
 struct ContextOptions {
   int device = 0;
   CublasOptions cublas{kCublasWorkspaceBytes, true};
-  TeamChoice teams;  // of every plan; for measuring
+  // Of every plan; for measuring.
+  KernelChoice kernel = KernelChoice::kAuto;
+  TeamChoice teams;
+  WideChoice wide;
 };
 
 // What the sums of a product depend on.
@@ -43,7 +50,7 @@ class Context {
 
   const DeviceInfo& device() const { return device_; }
   const CublasOptions& cublas_options() const { return options_.cublas; }
-  const TeamChoice& team_choice() const { return options_.teams; }
+  const ContextOptions& options() const { return options_; }
   // cuBLAS, or why there is none.
   Result<Cublas*> cublas();
   // 16 zero bytes and more, for packs without slots.
@@ -64,10 +71,21 @@ class Context {
   std::map<ProductKey, Verdict> verdicts_;
 };
 
-// How one product runs on the fused kernel.
+// How one product runs fused: by the kernel for few tokens, or by the one for many.
 struct Route {
-  LinearPlan plan;
+  std::variant<LinearPlan, WidePlan> plan;
   const void* kernel = nullptr;
+  // Of the workspace: words of sums, and of counters; both are all ones between calls. Where they do not fit into its
+  // first kPartialBytes, the sums lie behind these.
+  uint64_t sum_bytes = 0, arrival_bytes = 0;
+
+  bool sums_outside() const { return sum_bytes + arrival_bytes > kPartialBytes; }
+  uint64_t workspace_bytes() const {
+    return splits() == 1 ? 0 : sums_outside() ? kPartialBytes + sum_bytes : kPartialBytes;
+  }
+  uint32_t splits() const {
+    return std::visit([](const auto& p) { return p.splits; }, plan);
+  }
 };
 
 // A pack in device memory.
@@ -87,6 +105,10 @@ class DevicePack {
   const Route* free_route(uint64_t tokens);
   // A route with this many splits, whatever the verdicts; null where the kernel cannot serve it.
   const Route* route_of_splits(uint64_t tokens, uint32_t splits);
+  // The most bytes of sums that a route may keep behind the first kPartialBytes of a workspace.
+  uint64_t most_outside_bytes() const {
+    return context_.cublas_options().workspace_bytes + header_.grid.rows * header_.grid.cols * 2;
+  }
   // Forgets what exact_route found out: verdicts have changed.
   void refresh();
 
@@ -96,9 +118,9 @@ class DevicePack {
   Context& context_;
   PackHeader header_;
   PackArrays arrays_;
-  // By tokens (and bias); written once under the mutex, read without it.
-  std::array<std::atomic<const Route*>, 2 * (kMostFusedTokens + 1)> exact_{};
-  std::array<std::atomic<const Route*>, kMostFusedTokens + 1> free_{};
+  // Of few tokens, by tokens (and bias); written once under the mutex, read without it. More tokens are looked up.
+  std::array<std::atomic<const Route*>, 2 * (kMostNarrowTokens + 1)> exact_{};
+  std::array<std::atomic<const Route*>, kMostNarrowTokens + 1> free_{};
   std::mutex mutex_;
   std::map<std::pair<uint64_t, uint32_t>, Route> routes_;  // by tokens and splits
 };

@@ -19,6 +19,26 @@ EncodeTiled encode_tiled() {
   return function;
 }
 
+// A map of bf16 rows in boxes of 128-byte lines, swizzled.
+Result<void> encode_map(cuuint32_t dimensions, const uint16_t* x, const cuuint64_t* sizes, const cuuint64_t* strides,
+                        const cuuint32_t* box, CUtensorMap& map) {
+  const EncodeTiled encode = encode_tiled();
+  if (encode == nullptr) return unsupported("the driver has no cuTensorMapEncodeTiled; it is too old");
+  const cuuint32_t steps[3] = {1, 1, 1};
+  const CUresult result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, dimensions, const_cast<uint16_t*>(x), sizes,
+                                 strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                 CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) return internal("cuTensorMapEncodeTiled: driver error {}", static_cast<int>(result));
+  return Ok{};
+}
+
+Result<void> map_x_chunks(uint32_t cols, uint32_t tokens, uint32_t tile, const uint16_t* x, uint64_t x_stride,
+                          CUtensorMap& map) {
+  const cuuint64_t sizes[2] = {cols, tokens}, strides[1] = {x_stride * 2};
+  const cuuint32_t box[2] = {kChunkCols, tile};
+  return encode_map(2, x, sizes, strides, box, map);
+}
+
 }  // namespace
 
 Result<void> cuda_check(cudaError_t error, const char* call) {
@@ -58,26 +78,15 @@ bool x_is_mappable(const void* x, uint64_t x_stride) {
 }
 
 Result<void> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map) {
-  const EncodeTiled encode = encode_tiled();
-  if (encode == nullptr) return unsupported("the driver has no cuTensorMapEncodeTiled; it is too old");
   const cuuint32_t tile = token_tile(plan.tokens);
-  const cuuint32_t steps[3] = {1, 1, 1};
-  CUresult result;
-  if (plan.x_by_chunk) {
-    const cuuint64_t sizes[2] = {plan.cols, plan.tokens}, strides[1] = {x_stride * 2};
-    const cuuint32_t box[2] = {kChunkCols, tile};
-    result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<uint16_t*>(x), sizes, strides, box, steps,
-                    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  } else {
-    const cuuint64_t sizes[3] = {kChunkCols, plan.tokens, plan.chunks}, strides[2] = {x_stride * 2, 2 * kChunkCols};
-    const cuuint32_t box[3] = {kChunkCols, tile, x_piece_chunks(tile)};
-    result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<uint16_t*>(x), sizes, strides, box, steps,
-                    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  }
-  if (result != CUDA_SUCCESS) return internal("cuTensorMapEncodeTiled: driver error {}", static_cast<int>(result));
-  return Ok{};
+  if (plan.x_by_chunk) return map_x_chunks(plan.cols, plan.tokens, tile, x, x_stride, map);
+  const cuuint64_t sizes[3] = {kChunkCols, plan.tokens, plan.chunks}, strides[2] = {x_stride * 2, 2 * kChunkCols};
+  const cuuint32_t box[3] = {kChunkCols, tile, x_piece_chunks(tile)};
+  return encode_map(3, x, sizes, strides, box, map);
+}
+
+Result<void> map_x(const WidePlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map) {
+  return map_x_chunks(plan.cols, plan.tokens, plan.tile_tokens, x, x_stride, map);
 }
 
 }  // namespace glyd::cuda

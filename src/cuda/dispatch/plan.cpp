@@ -131,7 +131,7 @@ bool may_fuse_exactly(const PackHeader& header, uint64_t tokens) {
 std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens, uint32_t splits,
                                       const DeviceLimits& limits, const TeamChoice& choice) {
   const Grid& grid = header.grid;
-  if (!may_fuse(header, tokens) || splits < 1) return std::nullopt;
+  if (!may_fuse(header, tokens) || tokens > kMostNarrowTokens || splits < 1) return std::nullopt;
   LinearPlan plan;
   static_cast<RecordGeometry&>(plan) = record_geometry(header);
   plan.tokens = tokens;

@@ -20,7 +20,8 @@ struct TeamChoice {
   uint32_t teams = 0, team_warps = 0, depth = 0, x_pieces = 0;
 };
 
-inline constexpr uint32_t kMostFusedTokens = 64;
+// The most tokens of the kernel for few (gemm/), and of any (wide/).
+inline constexpr uint32_t kMostNarrowTokens = 64, kMostFusedTokens = 32768;
 
 // The tile of the kernel that serves `tokens`: 1, 8, 16, 32 or 64.
 uint32_t token_tile(uint32_t tokens);

@@ -65,12 +65,51 @@ Result<void> decode_and_multiply(DevicePack& pack, const LinearCall& call) {
 // Whether this call's memory is as the kernel needs it, and, for exact products, as it was when cuBLAS's order was
 // found out.
 bool fused_can_take(const DevicePack& pack, const Route& route, const LinearCall& call) {
-  if (call.workspace_bytes < fused_workspace_bytes() && route.plan.splits > 1) return false;
+  if (call.workspace_bytes < route.workspace_bytes()) return false;
   const bool one = call.tokens == 1;
   if (!x_is_mappable(call.x, one ? 0 : call.x_stride)) return false;
   if (!call.exact || one) return true;
   const Grid& grid = pack.header().grid;
   return call.x_stride == grid.cols && call.y_stride == grid.rows && reinterpret_cast<uintptr_t>(call.y) % 16 == 0;
+}
+
+// What a call and its pack tell either kernel.
+ProductParams product_params(const DevicePack& pack, const RecordGeometry& geometry, const Route& route,
+                             const LinearCall& call) {
+  const PackArrays& arrays = pack.arrays();
+  const uint64_t first = call.matrix * arrays.grid.strips_a_matrix();
+  uint8_t* const workspace = static_cast<uint8_t*>(call.workspace);
+  ProductParams params;
+  params.planes = arrays.arrays[fast::kPlanes] + first * geometry.strip_bytes;
+  params.slots = arrays.slot_bytes == 0 ? pack.context().zeros()
+                                        : arrays.arrays[fast::kPatches] + first * geometry.strip_slot_bytes;
+  params.overflow = reinterpret_cast<const uint32_t*>(arrays.arrays[fast::kOverflow]);
+  params.overflow_words = static_cast<uint32_t>(std::min<uint64_t>(arrays.bytes[fast::kOverflow] / 4, 0xffffffffu));
+  params.x = call.x;
+  params.bias = call.bias;
+  params.y = call.y;
+  params.partials = reinterpret_cast<float*>(workspace + (route.sums_outside() ? kPartialBytes : 0));
+  params.arrivals = reinterpret_cast<uint32_t*>(workspace + (route.sums_outside() ? 0 : route.sum_bytes));
+  params.y_stride = static_cast<uint32_t>(call.y_stride);
+  params.early = call.early;
+  params.scale = std::ldexp(1.0f, static_cast<int>(arrays.base) - 120);
+  return params;
+}
+
+Result<void> launch(const Route& route, const LinearCall& call, uint32_t blocks, uint32_t threads,
+                    uint32_t shared_bytes, void* params, CUtensorMap& map) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = call.stream;
+  config.attrs = &attribute;
+  config.numAttrs = call.early ? 1 : 0;
+  void* arguments[] = {params, &map};
+  return cuda_check(cudaLaunchKernelExC(&config, route.kernel, arguments), "linear");
 }
 
 }  // namespace
@@ -89,39 +128,16 @@ Result<void> initialise_workspace(void* workspace, uint64_t bytes, cudaStream_t 
 }
 
 Result<void> launch_fused(const DevicePack& pack, const Route& route, const LinearCall& call) {
-  const PackArrays& arrays = pack.arrays();
-  const uint64_t first = call.matrix * arrays.grid.strips_a_matrix();
-  LinearParams params;
-  params.plan = route.plan;
-  params.planes = arrays.arrays[fast::kPlanes] + first * route.plan.strip_bytes;
-  params.slots = arrays.slot_bytes == 0 ? pack.context().zeros()
-                                        : arrays.arrays[fast::kPatches] + first * route.plan.strip_slot_bytes;
-  params.overflow = reinterpret_cast<const uint32_t*>(arrays.arrays[fast::kOverflow]);
-  params.overflow_words = static_cast<uint32_t>(std::min<uint64_t>(arrays.bytes[fast::kOverflow] / 4, 0xffffffffu));
-  params.x = call.x;
-  params.bias = call.bias;
-  params.y = call.y;
-  params.partials = static_cast<float*>(call.workspace);
-  params.arrivals = reinterpret_cast<uint32_t*>(static_cast<uint8_t*>(call.workspace) + partial_sum_bytes(route.plan));
-  params.y_stride = static_cast<uint32_t>(call.y_stride);
-  params.early = call.early;
-  params.scale = std::ldexp(1.0f, static_cast<int>(arrays.base) - 120);
   CUtensorMap map{};
-  if (call.tokens > 1) {
-    GLYD_CHECK(map_x(route.plan, call.x, call.x_stride, map));
+  if (const auto* plan = std::get_if<LinearPlan>(&route.plan)) {
+    LinearParams params{product_params(pack, *plan, route, call), *plan};
+    if (call.tokens > 1) GLYD_CHECK(map_x(*plan, call.x, call.x_stride, map));
+    return launch(route, call, plan->blocks, (plan->workers() + 1) * 32, plan->shared_bytes, &params, map);
   }
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(route.plan.blocks);
-  config.blockDim = dim3((route.plan.workers() + 1) * 32);
-  config.dynamicSmemBytes = route.plan.shared_bytes;
-  config.stream = call.stream;
-  config.attrs = &attribute;
-  config.numAttrs = call.early ? 1 : 0;
-  void* arguments[] = {&params, &map};
-  return cuda_check(cudaLaunchKernelExC(&config, route.kernel, arguments), "linear");
+  const WidePlan& plan = std::get<WidePlan>(route.plan);
+  WideParams params{product_params(pack, plan, route, call), plan};
+  GLYD_CHECK(map_x(plan, call.x, call.x_stride, map));
+  return launch(route, call, plan.blocks, plan.threads(), plan.shared_bytes, &params, map);
 }
 
 Result<void> linear(DevicePack& pack, const LinearCall& call) {
@@ -139,7 +155,7 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
   const PackHeader& header = pack.header();
   if (const Route* route = exact ? pack.exact_route(tokens, bias) : pack.free_route(tokens)) {
     const bool proven = exact || pack.exact_route(tokens, bias) == route;
-    return {RouteKind::kFused, proven, route->plan.splits,
+    return {RouteKind::kFused, proven, route->splits(),
             proven ? "fused: checked against cuBLAS here" : "fused: order free"};
   }
   const auto decode = [](const char* reason) { return RouteInfo{RouteKind::kDecode, true, 0, reason}; };
@@ -147,7 +163,7 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
   if (header.layout != Layout::kFast) return decode("decode and cuBLAS: the layout has no fused kernel");
   if (!header.fusible)
     return decode("decode and cuBLAS: exponents of this tensor leave bf16's range when shifted, or it has subnormals");
-  if (tokens > kMostFusedTokens) return decode("decode and cuBLAS: more tokens than the fused kernel takes");
+  if (tokens > kMostFusedTokens) return decode("decode and cuBLAS: more tokens than the fused kernels take");
   if (header.grid.cols % 8 != 0) return decode("decode and cuBLAS: columns do not divide by 8");
   if (exact && header.grid.rows % 8 != 0)
     return decode("decode and cuBLAS: rows do not divide by 8, so cuBLAS's order is another");

@@ -1,0 +1,250 @@
+// wide_kernel.cuh - y = x W^T from the packed bytes of `fast`, for 17 tokens and more, summed in cuBLAS's order.
+// docs/adr/0011-wide-product.md.
+//
+// A warp fetches and decodes the records of a strip of 16 rows, and its registers are at once the tensor core's
+// operand: four warps multiply 64 rows together, by all tokens of the tile, whose x lies in shared memory for the whole
+// block. The tensor core works on one chunk of 64 columns while the warps decode the next.
+#pragma once
+
+#include "arch/warpgroup.cuh"
+#include "decode/fast_record.cuh"
+#include "wide/wide_epilogue.cuh"
+
+namespace glyd::cuda {
+
+// A warp that multiplies, one of four of a warpgroup. Two steps, with the block's barrier between them.
+template <class T>
+class WideWorker {
+ public:
+  __device__ __forceinline__ WideWorker(const WideParams& params, uint32_t shared, uint32_t worker, uint32_t lane)
+      : params_(params),
+        plan_(params.plan),
+        shared_(shared),
+        warpgroup_(worker / 4),
+        group_(T::kRelay ? warpgroup_ / params.plan.relay : warpgroup_),
+        member_(warpgroup_ - group_ * params.plan.relay),
+        warp_(worker % 4),
+        lane_(lane),
+        full_(shared + params.plan.barriers_at + worker * params.plan.depth * 8),
+        ring_(shared + params.plan.ring_at + worker * params.plan.depth * params.plan.ring_stride),
+        scratch_at_(shared + params.plan.scratch_at + worker * PatchScratch::kBytes),
+        loader_(params, group_, member_, warp_),
+        scratch_(scratch_at_, lane),
+        x_(params.plan, shared) {}
+
+  // Weights do not depend on the grid before this one: they are on their way before its end is waited for.
+  __device__ __forceinline__ void start() {
+    if (arch::elect_one()) {
+#pragma unroll 1
+      for (uint32_t i = 0; i < plan_.depth; ++i) arch::mbarrier_init(full_ + i * 8, 1);
+      arch::mbarrier_fence_init();
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t i = 0; i < plan_.depth; ++i) loader_.issue(ring_ + i * plan_.ring_stride, full_ + i * 8);
+    if (params_.early) arch::grid_dependency_launch();
+    scratch_.fill();
+  }
+
+  __device__ __forceinline__ void run() {
+    RelayTurn turn{member_};
+    uint32_t x_before = 0;  // chunks of x of the tiles before
+#pragma unroll 1
+    for (uint32_t index = blockIdx.x; index < plan_.tiles; index += plan_.blocks) {
+      const Tile tile = Tile::at(plan_, index);
+      const bool first_tile = index == blockIdx.x, more = index + plan_.blocks < plan_.tiles;
+      float sums[T::kTiles][4];
+      bool mine = true;  // the sums end here
+      if constexpr (T::kRelay) {
+        mine = run_relay(tile, turn, x_before, first_tile, more, sums);
+      } else {
+        run_alone(tile, x_before, sums);
+      }
+      if (mine) finish(tile, sums);
+      x_before += tile.chunk_end - tile.chunk_begin;
+      turn.advance(plan_, tile.records);
+    }
+  }
+
+ private:
+  // Waits for the next record and applies its patches.
+  __device__ __forceinline__ void begin_record(const Tile& tile, uint32_t i) {
+    record_ = ring_ + slot_ * plan_.ring_stride;
+    barrier_ = full_ + slot_ * 8;
+    arch::mbarrier_wait(barrier_, parity_);
+    __syncwarp();
+    if (++slot_ == plan_.depth) slot_ = 0, parity_ ^= 1;
+    const bool tail = tile.record_begin + i + 1 == plan_.records && plan_.tail_steps < fast::kRecordSteps;
+    steps_ = tail ? plan_.tail_steps : fast::kRecordSteps;
+    scratch_.apply(record_ + fast::kRecordBytes, tail ? plan_.tail_slot_copy : plan_.slot_copy, plan_.slot_entries,
+                   Overflow{params_.overflow, params_.overflow_words});
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ void decode(uint32_t chunk, uint32_t (&a)[16]) const {
+    ChunkWords words;
+    const uint32_t at = record_ + chunk * fast::kChunkBytes;
+    if (__builtin_expect(steps_ < fast::kRecordSteps, 0)) {
+      words.load_short(at, fast::chunk_steps(steps_, chunk), lane_);
+    } else {
+      words.load(at, lane_);
+    }
+    uint32_t upper[8];
+    scratch_.read(chunk, upper);
+    decode_chunk(words.low, words.high, upper, a);
+#pragma unroll
+    for (uint32_t r = 0; r < 16; ++r) arch::pin(a[r]);
+  }
+
+  // All of the record is in registers: its place is free for another.
+  __device__ __forceinline__ void end_record() {
+    __syncwarp();
+    loader_.issue(record_, barrier_);
+    scratch_.undo();
+  }
+
+  // Four steps of 16 columns by the n-th chunk of x; in flight when it returns.
+  __device__ __forceinline__ void multiply(float (&sums)[T::kTiles][4], const uint32_t (&a)[16], uint32_t n,
+                                           uint32_t add) const {
+    const uint64_t x = arch::x_descriptor(x_.base + x_.stage(n) * T::kXStageBytes);
+    x_.wait_full(n);
+    arch::warpgroup_fence();
+#pragma unroll
+    for (uint32_t step = 0; step < 4; ++step) {
+      arch::multiply_async<T::kTokens>(&sums[0][0], &a[4 * step], x + 2 * step, step == 0 ? add : 1);
+    }
+    arch::warpgroup_commit();
+  }
+
+  __device__ __forceinline__ void release_x(uint32_t n) const {
+    if (arch::elect_one()) x_.release(n);
+  }
+
+  // One warpgroup has all records of the tile: the tensor core is a chunk behind the decoding.
+  __device__ __forceinline__ void run_alone(const Tile& tile, uint32_t x_before, float (&sums)[T::kTiles][4]) {
+    uint32_t a[2][16];
+    uint32_t n = x_before, add = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < tile.records; ++i) {
+      begin_record(tile, i);
+      const uint32_t chunk = (tile.record_begin + i) * kRecordChunks;
+#pragma unroll
+      for (uint32_t c = 0; c < 2; ++c) {
+        decode(c, a[c]);
+        if (c == 1) end_record();
+        // A split may begin or end inside the record.
+        if (chunk + c >= tile.chunk_begin && chunk + c < tile.chunk_end) {
+          multiply(sums, a[c], n, add);
+          arch::warpgroup_wait<1>();
+          if (add != 0) release_x(n - 1);
+          add = 1;
+          ++n;
+        }
+      }
+    }
+    arch::warpgroup_wait<0>();
+    release_x(n - 1);
+  }
+
+  // The records in turn with the group's other warpgroups; the sums pass through shared memory. True for the one that
+  // has them in the end.
+  __device__ __forceinline__ bool run_relay(const Tile& tile, const RelayTurn& turn, uint32_t x_before, bool first_tile,
+                                            bool more, float (&sums)[T::kTiles][4]) {
+    const uint32_t next = member_ + 1 == plan_.relay ? warpgroup_ - member_ : warpgroup_ + 1;
+    const uint32_t place =
+        shared_ + plan_.sums_at + group_ * group_sum_bytes(T::kTokens) + (warp_ * T::kTiles * 32 + lane_) * 16;
+    bool mine = false;
+#pragma unroll 1
+    for (uint32_t i = turn.first; i < tile.records; i += plan_.relay) {
+      begin_record(tile, i);
+      uint32_t a[2][16];
+      decode(0, a[0]);
+      decode(1, a[1]);
+      end_record();
+      const uint32_t chunk = (tile.record_begin + i) * kRecordChunks;
+      const uint32_t begin = max(chunk, tile.chunk_begin), end = min(chunk + 2, tile.chunk_end);
+      const uint32_t n = x_before + begin - tile.chunk_begin;
+      if (i > 0 || !first_tile) arch::barrier_sync_groups(warpgroup_ + 1);
+      if (i > 0) load_sums(place, sums);
+      if (begin == chunk) multiply(sums, a[0], n, i > 0);
+      if (end == chunk + 2) multiply(sums, a[1], n + (begin == chunk), i > 0 || begin == chunk);
+      arch::warpgroup_wait<0>();
+      mine = i + 1 == tile.records;
+      if (!mine) store_sums(place, sums);
+      if (!mine || more) arch::barrier_arrive_groups(next + 1);
+      for (uint32_t m = n; m < n + end - begin; ++m) release_x(m);
+    }
+    return mine;
+  }
+
+  __device__ __forceinline__ void load_sums(uint32_t place, float (&sums)[T::kTiles][4]) const {
+#pragma unroll
+    for (uint32_t t = 0; t < T::kTiles; ++t) {
+      const uint4 v = arch::load_shared_16(place + t * 512);
+      sums[t][0] = __uint_as_float(v.x), sums[t][1] = __uint_as_float(v.y);
+      sums[t][2] = __uint_as_float(v.z), sums[t][3] = __uint_as_float(v.w);
+    }
+  }
+
+  __device__ __forceinline__ void store_sums(uint32_t place, const float (&sums)[T::kTiles][4]) const {
+#pragma unroll
+    for (uint32_t t = 0; t < T::kTiles; ++t) {
+      arch::store_shared_16(place + t * 512, make_uint4(__float_as_uint(sums[t][0]), __float_as_uint(sums[t][1]),
+                                                        __float_as_uint(sums[t][2]), __float_as_uint(sums[t][3])));
+    }
+  }
+
+  __device__ __forceinline__ void finish(const Tile& tile, float (&sums)[T::kTiles][4]) const {
+    const uint32_t strip = strip_of(plan_, tile, group_, warp_);
+    if (strip >= plan_.strips) return;
+    if (plan_.splits > 1 && !sum_wide_splits<T>(params_, tile, strip, lane_, sums)) return;
+    store_wide_outputs<T>(params_, tile, strip, lane_, scratch_at_, sums);
+    scratch_.fill();
+    __syncwarp();
+  }
+
+  const WideParams& params_;
+  const WidePlan& plan_;
+  uint32_t shared_, warpgroup_, group_, member_, warp_, lane_, full_, ring_, scratch_at_;
+  TileLoader loader_;
+  PatchScratch scratch_;
+  XStages x_;
+  uint32_t slot_ = 0, parity_ = 0;
+  uint32_t record_ = 0, barrier_ = 0, steps_ = 0;  // the record at hand
+};
+
+template <class T>
+__global__ void __launch_bounds__(T::kMostThreads, 1)
+    wide_sm90(const __grid_constant__ WideParams params, const __grid_constant__ CUtensorMap x_map) {
+  extern __shared__ __align__(1024) uint8_t storage[];
+  const WidePlan& plan = params.plan;
+  const uint32_t shared = arch::shared_address(storage);
+  const uint32_t warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
+  if (warp < plan.workers()) {
+    if constexpr (T::kShareRegisters) arch::take_registers<T::kWorkRegisters>();
+    WideWorker<T> worker(params, shared, warp, threadIdx.x % 32);
+    worker.start();
+    __syncthreads();
+    worker.run();
+  } else {
+    if constexpr (T::kShareRegisters) arch::give_registers<T::kFetchRegisters>();
+    const XStages x(plan, shared);
+    const bool fetches = warp == plan.workers() && arch::elect_one();
+    if (fetches) {
+#pragma unroll 1
+      for (uint32_t i = 0; i < plan.x_stages; ++i) {
+        arch::mbarrier_init(x.full + i * 8, 1);
+        arch::mbarrier_init(x.empty + i * 8, plan.groups * 4);
+      }
+      arch::mbarrier_fence_init();
+      arch::prefetch_tensor_map(&x_map);
+    }
+    __syncthreads();
+    if (fetches) {
+      arch::grid_dependency_wait();
+      fetch_x<T>(plan, &x_map, x);
+    }
+  }
+}
+
+}  // namespace glyd::cuda

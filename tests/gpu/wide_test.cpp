@@ -1,0 +1,84 @@
+// The product of many tokens in every way in which it can be cut, against cuBLAS on the decoded weights, bit by bit.
+#include "product_fixture.hpp"
+
+namespace glyd::test {
+namespace {
+
+class WideTest : public GpuTest {};
+
+struct Cut {
+  uint32_t tile_tokens, groups, relay;
+};
+const Cut kCuts[] = {{32, 1, 1}, {32, 2, 2},  {32, 1, 3},  {32, 4, 1},  {64, 1, 1},  {64, 3, 1},  {64, 1, 2},
+                     {64, 1, 3}, {128, 1, 1}, {128, 3, 1}, {128, 1, 2}, {128, 1, 3}, {256, 1, 1}, {256, 2, 1}};
+// Rows that end inside a strip and inside a group, records that straddle splits, short last records, one tile, many.
+const Grid kGrids[] = {{1, 1040, 2880}, {1, 4096, 7232}, {1, 1000, 1032}, {1, 520, 1000}, {1, 64, 720}, {1, 8, 4096}};
+const uint64_t kTokens[] = {2, 17, 32, 33, 64, 65, 100, 130, 256, 300, 513};
+
+// Every cut gives the bits that cuBLAS gives, wherever the check calls it exact, and the shapes here are nearly all.
+TEST_F(WideTest, EveryCutIsExact) {
+  uint64_t fused = 0, cases = 0;
+  for (const Cut& cut : kCuts) {
+    cuda::ContextOptions options;
+    options.kernel = cuda::KernelChoice::kWide;
+    options.wide = {cut.tile_tokens, cut.groups, cut.relay};
+    const auto forced = take(cuda::Context::create(options));
+    std::string decoded;
+    for (const Grid& grid : kGrids) {
+      Product product(*forced, make_values("Gaussian", grid, 1), grid, 513);
+      for (const uint64_t tokens : kTokens) {
+        for (const bool bias : {false, true}) {
+          product.prepare({tokens}, bias);
+          const Values expected = product.reference(tokens, bias);
+          const auto where = fmt::format("{} x {} by {}, tile {}, groups {}, relay {}", grid.rows, grid.cols, tokens,
+                                         cut.tile_tokens, cut.groups, cut.relay);
+          EXPECT_EQ(differing(product.fused(tokens, bias), expected), 0u) << where;
+          EXPECT_EQ(differing(product.fused(tokens, bias, true, true), expected), 0u) << where << ", early";
+          ++cases;
+          if (product.is_fused(tokens, bias)) {
+            ++fused;
+          } else {
+            decoded += fmt::format(" {}x{}:{}{}", grid.rows, grid.cols, tokens, bias ? "b" : "");
+          }
+        }
+      }
+    }
+    if (!decoded.empty()) {
+      fmt::print("tile {} groups {} relay {}: decoded{}\n", cut.tile_tokens, cut.groups, cut.relay, decoded);
+    }
+  }
+  fmt::print("{} of {} products of many tokens fused\n", fused, cases);
+  EXPECT_GT(fused, cases * 9 / 10);
+}
+
+// Patches in every number, NaN and infinities in x.
+TEST_F(WideTest, HeavyTailsAndSpecialInputs) {
+  for (const char* kind : {"Gaussian", "HeavyTails"}) {
+    const Grid grid{1, 208, 2048};
+    Product product(context(), make_values(kind, grid, 3), grid, 96);
+    product.prepare({96}, false);
+    EXPECT_TRUE(product.is_fused(96, false)) << kind;
+    Random random(5);
+    Values x(96 * grid.cols);
+    for (uint64_t i = 0; i < x.size(); ++i)
+      x[i] = i / grid.cols % 3 == 0 && i % grid.cols == 77 ? 0x7f80 : to_bf16(gaussian(random));
+    x[5 * grid.cols + 3] = 0x7fc1;
+    for (uint64_t i = 0; i < grid.cols; ++i) x[8 * grid.cols + i] = 0;
+    product.set_x(x);
+    EXPECT_EQ(differing(product.fused(96, false), product.reference(96, false)), 0u) << kind;
+  }
+}
+
+// Rows of y that are not aligned are decoded where they must be exact, and written one by one where not.
+TEST_F(WideTest, UnalignedRowsOfY) {
+  const Grid grid{1, 203, 640};
+  Product product(context(), make_values("Gaussian", grid, 3), grid, 96);
+  product.prepare({96}, true);
+  EXPECT_FALSE(product.is_fused(96, true));
+  const Values expected = product.reference(96, true);
+  EXPECT_EQ(differing(product.fused(96, true), expected), 0u);
+  EXPECT_LT(differing(product.fused(96, true, false), expected), expected.size() / 20);
+}
+
+}  // namespace
+}  // namespace glyd::test
