@@ -1,5 +1,6 @@
 """What the tests share: the models of the repo, and packed and bf16 copies of them."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -80,3 +81,23 @@ def same_bits(a, b):
     import torch
 
     return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.view(torch.int16), b.view(torch.int16))
+
+
+def pytest_collection_modifyitems(items):
+    """Tests below gpu/ need a GPU that libglyd_cuda serves."""
+    on_gpu = [item for item in items if item.path.parent.name == "gpu"]
+    if on_gpu:
+        from glyd import gpu
+
+        problem = gpu.why_unavailable()
+        if problem:
+            for item in on_gpu:
+                item.add_marker(pytest.mark.skip(reason=problem.splitlines()[0]))
+
+
+@pytest.fixture(autouse=True)
+def free_gpu_memory(request):
+    yield
+    if request.path.parent.name == "gpu":
+        gc.collect()
+        torch.cuda.empty_cache()

@@ -18,6 +18,12 @@ FAMILIES = {
         {**LLAMA, "tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True},
     ),
     "qwen2": ("Qwen2Config", LLAMA),
+    "qwen3": ("Qwen3Config", {**LLAMA, "head_dim": 16}),
+    "mistral": ("MistralConfig", LLAMA),
+    "gemma": ("GemmaConfig", {**LLAMA, "head_dim": 16}),
+    "granite": ("GraniteConfig", LLAMA),
+    "phi": ("PhiConfig", {**LLAMA, "num_key_value_heads": 4}),
+    "falcon": ("FalconConfig", {**SMALL, "max_position_embeddings": 128}),
     "gemma3": ("Gemma3TextConfig", {**LLAMA, "head_dim": 16}),
     "gpt2": ("GPT2Config", GPT2),
     "opt": ("OPTConfig", {**SMALL, "ffn_dim": 128, "max_position_embeddings": 128, "word_embed_proj_dim": 64}),
@@ -35,6 +41,7 @@ FREE_TOLERANCE = 0.05
 
 
 def tiny_model(family, directory):
+    """Writes the model and gives transformers' own load of it."""
     config_name, members = FAMILIES[family]
     torch.manual_seed(7)
     config = getattr(transformers, config_name)(**members)

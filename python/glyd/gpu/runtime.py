@@ -92,6 +92,7 @@ class Device:
         self.verdicts = {}  # (rows, cols, tokens, bias) -> whether the fused product gave torch's bits
         self.workspace_bytes = 0
         self._workspaces = {}  # stream -> tensor
+        self._retired = []
         self._lock = threading.RLock()
         options = _capi_cuda.CudaOptions(device=index, full_precision_reduction=runtime.full_precision_reduction())
         context = ctypes.c_void_p()
@@ -110,6 +111,7 @@ class Device:
         with self._lock:
             if fused.value > self.workspace_bytes:
                 self.workspace_bytes = fused.value
+                self._retired.extend(self._workspaces.values())  # captured graphs may use them still
                 self._workspaces.clear()
             if not runtime.capturing():
                 self._capture_workspace()
