@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -28,14 +26,12 @@ class Report {
   // First: what ran, on what.
   void head(const std::string& command, const std::string& commit, const cuda::Context& context,
             uint64_t cublas_version) {
-    cudaDeviceProp properties{};
     int runtime = 0;
-    cudaGetDeviceProperties(&properties, context.device().ordinal);
     cudaRuntimeGetVersion(&runtime);
     write({{"command", command},
            {"commit", commit},
-           {"gpu", properties.name},
-           {"driver", driver_version()},
+           {"gpu", context.device().name},
+           {"driver", context.device().driver},
            {"cuda", runtime},
            {"cublas", cublas_version}});
   }
@@ -49,18 +45,6 @@ class Report {
   }
 
  private:
-  // As the kernel module tells it, "580.65.06"; else the CUDA version that the driver knows.
-  static std::string driver_version() {
-    std::ifstream in("/proc/driver/nvidia/version");
-    for (std::string word; in >> word;) {
-      if (word.size() > 5 && std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
-        return word;
-    }
-    int version = 0;
-    cudaDriverGetVersion(&version);
-    return fmt::format("for CUDA {}", version);
-  }
-
   std::FILE* file_;
 };
 

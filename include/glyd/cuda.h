@@ -38,10 +38,16 @@ typedef struct glyd_cuda_options {
   uint32_t
       full_precision_reduction;    /* 1: as torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False */
   uint64_t cublas_workspace_bytes; /* 0: 32 MiB, torch's own on Hopper; exactness depends on it */
+  const char* verdict_file;        /* a path: verdicts on exactness are read from there (this loads cuBLAS), and those of
+                                      glyd_cuda_prepare added to it; null: no file is touched */
 } glyd_cuda_options;
 
 /* GLYD_ERROR_UNSUPPORTED where there is no GPU, or none that this build serves. `options` may be null. */
 GLYD_API glyd_status glyd_cuda_create(const glyd_cuda_options* options, glyd_cuda_context** context) GLYD_NOEXCEPT;
+/* What became of options.verdict_file: how many verdicts were read or added, or why not (neither is an error of
+ * another call: without the file they are found out again). "" where there is none. Valid until this thread's next
+ * call of this function. Never null. */
+GLYD_API const char* glyd_cuda_verdict_file_text(glyd_cuda_context* context) GLYD_NOEXCEPT;
 /* Its packs must be closed before. */
 GLYD_API void glyd_cuda_destroy(glyd_cuda_context* context) GLYD_NOEXCEPT;
 

@@ -16,6 +16,7 @@ class CudaOptions(Sized):  # glyd_cuda_options
         ("device", c_int32),
         ("full_precision_reduction", c_uint32),
         ("cublas_workspace_bytes", c_uint64),
+        ("verdict_file", c_char_p),
     ]
 
 
@@ -74,6 +75,7 @@ SIGNATURES = {
     "glyd_cuda_status_text": (c_char_p, [Status]),
     "glyd_cuda_last_error": (c_char_p, []),
     "glyd_cuda_create": (Status, [POINTER(CudaOptions), OutHandle]),
+    "glyd_cuda_verdict_file_text": (c_char_p, [c_void_p]),
     "glyd_cuda_destroy": (None, [c_void_p]),
     "glyd_cuda_open": (Status, [c_void_p, c_void_p, c_uint64, c_void_p, OutHandle]),
     "glyd_cuda_close": (None, [c_void_p]),

@@ -1,8 +1,11 @@
 // glyd/cuda.h as a C caller sees it.
 #include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include "glyd/cuda.h"
 #include "unit/weights/matrices.hpp"
@@ -22,6 +25,7 @@ TEST(CudaCapi, NullsAreRefused) {
   EXPECT_EQ(glyd_cuda_open(nullptr, nullptr, 0, nullptr, nullptr), GLYD_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(glyd_cuda_unpack(nullptr, nullptr, nullptr), GLYD_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(glyd_cuda_linear(nullptr, nullptr), GLYD_ERROR_INVALID_ARGUMENT);
+  EXPECT_STREQ(glyd_cuda_verdict_file_text(nullptr), "");
   EXPECT_STRNE(glyd_cuda_last_error(), "");
 }
 
@@ -115,6 +119,48 @@ TEST_F(CudaCapiTest, LinearIsTheSameOnEveryExactRoute) {
   uint64_t differing = 1;
   ASSERT_EQ(glyd_cuda_self_check(pack_, kTokens, 0, &differing), GLYD_OK);
   EXPECT_EQ(differing, 0u);
+}
+
+// What one context has found out another knows; a damaged file is said to be one, and costs only the time.
+TEST_F(CudaCapiTest, VerdictsOutliveTheirContext) {
+  const std::string path = testing::TempDir() + "/glyd-capi-verdicts";
+  std::remove(path.c_str());
+  glyd_cuda_options options{};
+  options.struct_size = sizeof options;
+  options.verdict_file = path.c_str();
+  const auto route = [&](bool prepare, std::string& text) {
+    glyd_cuda_context* context = nullptr;
+    glyd_cuda_pack* pack = nullptr;
+    EXPECT_EQ(glyd_cuda_create(&options, &context), GLYD_OK) << glyd_cuda_last_error();
+    EXPECT_EQ(glyd_cuda_open(context, host_.data(), host_.size(), device_, &pack), GLYD_OK);
+    if (prepare) {
+      EXPECT_EQ(glyd_cuda_prepare(pack, &kTokens, 1, 0), GLYD_OK);
+    }
+    glyd_cuda_route_info info{};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(glyd_cuda_route(pack, kTokens, 0, 0, &info), GLYD_OK);
+    text = glyd_cuda_verdict_file_text(context);
+    glyd_cuda_close(pack);
+    glyd_cuda_destroy(context);
+    return info.kind;
+  };
+  std::string text;
+  EXPECT_EQ(route(false, text), GLYD_CUDA_ROUTE_DECODE);
+  EXPECT_THAT(text, testing::HasSubstr("0 verdicts"));
+  EXPECT_EQ(route(true, text), GLYD_CUDA_ROUTE_FUSED);
+  EXPECT_THAT(text, testing::HasSubstr("1 verdicts added"));
+  EXPECT_EQ(route(false, text), GLYD_CUDA_ROUTE_FUSED);
+  EXPECT_THAT(text, testing::HasSubstr("1 verdicts of this GPU"));
+  std::ofstream(path, std::ios::app) << "x";
+  EXPECT_EQ(route(false, text), GLYD_CUDA_ROUTE_DECODE);
+  EXPECT_THAT(text, testing::HasSubstr("not read: " + path));
+  EXPECT_EQ(route(true, text), GLYD_CUDA_ROUTE_FUSED);
+  EXPECT_EQ(route(false, text), GLYD_CUDA_ROUTE_FUSED);
+  options.verdict_file = "/nowhere/at/all";
+  EXPECT_EQ(route(true, text), GLYD_CUDA_ROUTE_FUSED);
+  EXPECT_THAT(text, testing::HasSubstr("not written: "));
+  std::remove(path.c_str());
+  std::remove((path + ".lock").c_str());
 }
 
 TEST_F(CudaCapiTest, BadPacksAreRefused) {

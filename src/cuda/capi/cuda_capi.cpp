@@ -36,10 +36,22 @@ glyd_status glyd_cuda_create(const glyd_cuda_options* options, glyd_cuda_context
     chosen.cublas.reduced_precision = given.full_precision_reduction == 0;
     if (given.cublas_workspace_bytes != 0)
       chosen.cublas.workspace_bytes = round_up(given.cublas_workspace_bytes, uint64_t{256});
+    if (given.verdict_file != nullptr) chosen.verdict_file = given.verdict_file;
     GLYD_TRY(auto created, cuda::Context::create(chosen));
     *context = new glyd_cuda_context{std::move(created)};
     return Ok{};
   });
+}
+
+const char* glyd_cuda_verdict_file_text(glyd_cuda_context* context) noexcept {
+  static thread_local std::string text;
+  guarded([&]() -> Result<void> {
+    text.clear();
+    GLYD_CHECK(need(context != nullptr, "context"));
+    text = context->context->verdicts_text();
+    return Ok{};
+  });
+  return text.c_str();
 }
 
 void glyd_cuda_destroy(glyd_cuda_context* context) noexcept { delete context; }

@@ -6,6 +6,9 @@
 namespace glyd::cuda {
 namespace {
 
+// Raised with each change of the order in which a kernel adds: verdicts on the old one are of no use.
+constexpr int kSumsRevision = 1;
+
 const void* kernel_of(const LinearPlan& plan) {
   const bool split = plan.splits > 1;
   switch (token_tile(plan.tokens)) {
@@ -78,6 +81,7 @@ Result<std::unique_ptr<Context>> Context::create(const ContextOptions& options) 
   const ScopedDevice scope(options.device);
   GLYD_TRY(context->zeros_, DeviceBuffer::allocate(256));
   GLYD_CHECK(cuda_check(cudaMemset(context->zeros_.as<void>(), 0, 256), "cudaMemset"));
+  if (!options.verdict_file.empty()) context->load_verdicts();
   return context;
 }
 
@@ -100,7 +104,52 @@ bool Context::find_verdict(const ProductKey& key, Verdict& verdict) const {
 
 void Context::store_verdict(const ProductKey& key, const Verdict& verdict) {
   const std::lock_guard lock(verdicts_mutex_);
-  verdicts_[key] = verdict;
+  verdicts_[key] = unsaved_[key] = verdict;
+}
+
+Result<VerdictEnvironment> Context::environment() {
+  GLYD_TRY(Cublas* const loaded, cublas());
+  return VerdictEnvironment{device_.name,
+                            device_.driver,
+                            fmt::format("{} sums {}", GLYD_VERSION, kSumsRevision),
+                            loaded->version(),
+                            options_.cublas.workspace_bytes,
+                            options_.cublas.reduced_precision};
+}
+
+void Context::load_verdicts() {
+  const auto read = [this]() -> Result<Verdicts> {
+    GLYD_TRY(const VerdictEnvironment here, environment());
+    return read_verdicts(options_.verdict_file, here);
+  }();
+  const std::lock_guard lock(verdicts_mutex_);
+  if (read) {
+    verdicts_ = read.value();
+    verdicts_text_ = fmt::format("{}: {} verdicts of this GPU, driver and cuBLAS", options_.verdict_file.string(),
+                                 verdicts_.size());
+  } else {
+    verdicts_text_ = fmt::format("not read: {}", read.error().message);
+  }
+}
+
+void Context::save_verdicts() {
+  if (options_.verdict_file.empty()) return;
+  const auto here = environment();
+  const std::lock_guard lock(verdicts_mutex_);
+  if (unsaved_.empty()) return;
+  const Result<void> saved =
+      here ? merge_verdicts(options_.verdict_file, here.value(), unsaved_) : Result<void>(here.error());
+  if (saved) {
+    verdicts_text_ = fmt::format("{}: {} verdicts added", options_.verdict_file.string(), unsaved_.size());
+    unsaved_.clear();
+  } else {
+    verdicts_text_ = fmt::format("not written: {}", saved.error().message);
+  }
+}
+
+std::string Context::verdicts_text() const {
+  const std::lock_guard lock(verdicts_mutex_);
+  return verdicts_text_;
 }
 
 Result<std::unique_ptr<DevicePack>> DevicePack::open(Context& context, ByteSpan header, uint64_t pack_bytes,

@@ -10,6 +10,7 @@
 
 #include "dispatch/cublas.hpp"
 #include "dispatch/device.hpp"
+#include "dispatch/verdicts.hpp"
 #include "unpack/pack_arrays.hpp"
 
 namespace glyd::cuda {
@@ -24,24 +25,11 @@ enum class KernelChoice { kAuto, kNarrow, kWide };
 struct ContextOptions {
   int device = 0;
   CublasOptions cublas{kCublasWorkspaceBytes, true};
+  std::filesystem::path verdict_file;  // read at once, added to by save_verdicts; empty: none
   // Of every plan; for measuring.
   KernelChoice kernel = KernelChoice::kAuto;
   TeamChoice teams;
   WideChoice wide;
-};
-
-// What the sums of a product depend on.
-struct ProductKey {
-  uint64_t rows = 0, cols = 0, tokens = 0;
-  bool bias = false;
-  auto operator<=>(const ProductKey&) const = default;
-};
-
-// What a check found: cuBLAS's bits are those of sums over `splits` splits, or of none that was tried.
-struct Verdict {
-  bool exact = false;
-  uint32_t splits = 1;
-  uint64_t differing = 0;  // outputs of the best try
 };
 
 class Context {
@@ -58,6 +46,9 @@ class Context {
 
   bool find_verdict(const ProductKey& key, Verdict& verdict) const;
   void store_verdict(const ProductKey& key, const Verdict& verdict);
+  // Adds what was found out since to options().verdict_file, if there is one; verdicts_text() says what came of it.
+  void save_verdicts();
+  std::string verdicts_text() const;
 
  private:
   explicit Context(const ContextOptions& options) : options_(options) {}
@@ -67,8 +58,12 @@ class Context {
   DeviceBuffer zeros_;
   std::mutex cublas_mutex_;
   std::unique_ptr<Cublas> cublas_;
+  Result<VerdictEnvironment> environment();
+  void load_verdicts();
+
   mutable std::mutex verdicts_mutex_;
-  std::map<ProductKey, Verdict> verdicts_;
+  Verdicts verdicts_, unsaved_;
+  std::string verdicts_text_;
 };
 
 // How one product runs fused: by the kernel for few tokens, or by the one for many.

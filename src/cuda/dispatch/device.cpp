@@ -1,5 +1,7 @@
 #include "dispatch/device.hpp"
 
+#include <cctype>
+#include <fstream>
 #include <utility>
 
 namespace glyd::cuda {
@@ -39,6 +41,18 @@ Result<void> map_x_chunks(uint32_t cols, uint32_t tokens, uint32_t tile, const u
   return encode_map(2, x, sizes, strides, box, map);
 }
 
+// Without the module's file, as in some containers: the CUDA version that the driver knows.
+std::string driver_version() {
+  std::ifstream in("/proc/driver/nvidia/version");
+  for (std::string word; in >> word;) {
+    if (word.size() > 5 && std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
+      return word;
+  }
+  int version = 0;
+  cudaDriverGetVersion(&version);
+  return fmt::format("for CUDA {}", version);
+}
+
 }  // namespace
 
 Result<void> cuda_check(cudaError_t error, const char* call) {
@@ -64,6 +78,10 @@ Result<DeviceInfo> read_device(int ordinal) {
   GLYD_TRY(const int multiprocessors, get(cudaDevAttrMultiProcessorCount));
   GLYD_TRY(const int shared, get(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   info.limits = {static_cast<uint32_t>(multiprocessors), static_cast<uint32_t>(shared)};
+  cudaDeviceProp properties{};
+  GLYD_CHECK(cuda_check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties"));
+  info.name = properties.name;
+  info.driver = driver_version();
   return info;
 }
 

@@ -15,6 +15,7 @@ Result<void> cuda_check(cudaError_t error, const char* call);
 struct DeviceInfo {
   int ordinal = 0;
   int compute_major = 0, compute_minor = 0;
+  std::string name, driver;  // the driver's version as the kernel module tells it, "580.65.06"
   DeviceLimits limits;
 };
 Result<DeviceInfo> read_device(int ordinal);

@@ -140,6 +140,7 @@ Result<void> prepare(DevicePack& pack, std::span<const uint64_t> tokens, bool bi
     GLYD_TRY(verdict, check_product(pack, count, bias));
     pack.context().store_verdict(key, verdict);
   }
+  pack.context().save_verdicts();
   pack.refresh();
   return Ok{};
 }
