@@ -71,6 +71,7 @@ glyd_status glyd_cuda_create(const glyd_cuda_options* options, glyd_cuda_context
   *context = new glyd_cuda_context;
   return GLYD_OK;
 }
+const char* glyd_cuda_verdict_file_text(glyd_cuda_context*) noexcept { return ""; }
 void glyd_cuda_destroy(glyd_cuda_context* context) noexcept { delete context; }
 
 glyd_status glyd_cuda_open(glyd_cuda_context* context, const void* header, uint64_t pack_bytes, const void* device_pack,
