@@ -158,6 +158,7 @@ def show(document):
         )
     for row in document["prefill"]:
         print(" ".join(f"{name} {value:.4g}" for name, value in row.items()))
+    print(f"host time of a layer's products: {document['host']}; made in: {document['made_s']}")
     for name, value in document.get("loading", {}).items():
         print(f"{name}: {value}")
 

@@ -103,7 +103,20 @@ class Runner:
         generator = torch.Generator().manual_seed(1000 * batch + length)
         return torch.randint(0, self.vocabulary, (batch, length), generator=generator).to(self.arguments.device)
 
+    def prepare(self):
+        """Packed and exact: checks the numbers of tokens that will be timed, as loading does for the small ones."""
+        import glyd
+        from glyd.hf.modules import packed_modules
+
+        if packed_modules(self.model) and all(module.glyd_exact for _, module in packed_modules(self.model)):
+            a = self.arguments
+            began = time.perf_counter()
+            counts = {*a.lengths, *a.prefill, *(batch * a.prompt for batch in a.batch), *a.batch}
+            glyd.gpu.prepare(self.model, tokens=sorted(counts))
+            print(f"  checks of {len(counts)} numbers of tokens: {time.perf_counter() - began:.2f} s", file=sys.stderr)
+
     def run(self):
+        self.prepare()
         weights = {id(t): t.numel() * t.element_size() for t in [*self.model.parameters(), *self.model.buffers()]}
         return {
             "weights_bytes": sum(weights.values()),

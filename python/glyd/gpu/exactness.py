@@ -11,12 +11,15 @@ import torch
 import torch.nn.functional as F
 
 from .. import _capi_cuda
+from .._errors import OutOfMemoryError
 from .library import lib
 from .runtime import on_gpu, runtime
 
 # exact="auto" is exact where every product is at these numbers of tokens.
 TOKENS = (*range(1, 17), 24, 32, 48, 64)
-MOST_CHECKED = 64  # tokens: the library's check compares on the host, which takes long for more
+# A number of tokens above this is checked when a product meets it for the second time: prompts come in many lengths,
+# and a check takes longer than the one decoding that it would save.
+AT_FIRST_SIGHT = 64
 LEAST_OUTPUTS, MOST_INPUTS = 20000, 16  # that torch's linear and the fused kernel are compared on
 SEED = 20261130
 
@@ -28,18 +31,20 @@ def route(product, tokens):
 
 
 def may_fuse(product, tokens):
-    """(whether these tokens may run fused, whether that will stay so)."""
+    """(whether these tokens may run fused, whether that will stay so). Checks an exact product if it must."""
     found = route(product, tokens)
     if not product.exact:
         return bool(found.kind), True
+    if not could_fuse(product, tokens):
+        return False, True
     key = (product.rows, product.cols, tokens, product.with_bias)
     verdict = product.device.verdicts.get(key)
-    if verdict is None and tokens <= MOST_CHECKED and could_fuse(product, tokens):
-        if runtime.capturing():
+    if verdict is None:
+        if runtime.capturing() or (tokens > AT_FIRST_SIGHT and not product.seen_before(tokens)):
             return False, False
         verdict = check(product, [tokens])[tokens]
         found = route(product, tokens)
-    return bool(verdict) and bool(found.kind and found.exact), verdict is not None or not could_fuse(product, tokens)
+    return verdict and bool(found.kind and found.exact), True
 
 
 def could_fuse(product, tokens):
@@ -58,7 +63,11 @@ def check(product, tokens):
         array = (ctypes.c_uint64 * len(new))(*new)
         with runtime.guard(product.index), torch.no_grad():
             runtime.synchronize(product.index)  # the library works on a stream of its own
-            lib().glyd_cuda_prepare(product.handle, array, len(new), int(product.with_bias))
+            try:
+                lib().glyd_cuda_prepare(product.handle, array, len(new), int(product.with_bias))
+            except OutOfMemoryError:  # it allocates beside torch, which may hold all that is free
+                runtime.release_cached()
+                lib().glyd_cuda_prepare(product.handle, array, len(new), int(product.with_bias))
             for count, same in zip(new, _same_as_torch(product, new), strict=True):
                 verdicts[keys[count]] = same
     return {count: verdicts[key] for count, key in keys.items()}
@@ -124,8 +133,7 @@ def prepare(products, tokens=TOKENS):
     """Checks exact products before they are needed (and before a CUDA graph is captured). Gives a Summary."""
     summary = Summary()
     for product, layout in products:
-        checkable = [count for count in tokens if count <= MOST_CHECKED and could_fuse(product, count)]
-        check(product, checkable)
+        check(product, [count for count in tokens if could_fuse(product, count)])
         key = (product.rows, product.cols, layout, product.with_bias)
         summary.shapes.setdefault(key, {}).update({count: describe(product, count) for count in tokens})
         for count in tokens:

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import _capi_cuda
+from .._errors import OutOfMemoryError
 from ..hf.tensors import info_of
 from . import exactness
 from .library import lib
@@ -44,6 +45,7 @@ class Product:
         self.stored_by_inputs = info.transposed
         self.exact, self.with_bias = exact, with_bias
         self.fused = {}  # tokens -> whether the fused kernel may run
+        self.seen = set()  # numbers of tokens that decoded once and were not checked
         self.calls = 0
         self.free = 0 if exact else 1
         self.handle = opened.handle
@@ -124,15 +126,25 @@ class Product:
         )
 
     def _decide(self, tokens):
-        """Whether `tokens` run fused. An exact product that was never checked is checked now, except in a capture."""
+        """Whether `tokens` run fused."""
         known = self.fused.get(tokens)
         if known is None:
-            known, final = exactness.may_fuse(self, tokens)
+            try:
+                known, final = exactness.may_fuse(self, tokens)
+            except OutOfMemoryError:  # of the check; the product itself needs less
+                return False
             if final:
                 if len(self.fused) >= MOST_REMEMBERED:
                     self.fused.clear()
                 self.fused[tokens] = known
         return known
+
+    def seen_before(self, tokens):
+        if tokens in self.seen:
+            return True
+        if len(self.seen) < MOST_REMEMBERED:
+            self.seen.add(tokens)
+        return False
 
     def _launch(self, x, bias, tokens):
         y = torch.empty((*x.shape[:-1], self.rows), dtype=torch.bfloat16, device=self.torch_device)

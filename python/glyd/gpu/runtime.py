@@ -38,6 +38,9 @@ class CudaRuntime:
     def synchronize(self, index):
         torch.cuda.synchronize(index)
 
+    def release_cached(self):
+        torch.cuda.empty_cache()
+
     def full_precision_reduction(self):
         return not torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
 
