@@ -102,6 +102,17 @@ run_cuda() {
   if [ ! -f src/cuda/CMakeLists.txt ]; then echo "cuda: no CUDA sources yet"; return 0; fi
   build_preset cuda src/cuda/all tests/gpu/all bench/gpu/all
   ctest --test-dir "$build/cuda" -j "$jobs" --output-on-failure -L gpu
+  # Installed and called from C99; without a GPU the examples are compiled and linked only.
+  local prefix cuda example; prefix=$(mktemp -d); cuda=$(dirname "$(dirname "$(command -v nvcc)")")
+  build_preset cuda glyd
+  local component
+  for component in library development cuda; do cmake --install "$build/cuda" --component "$component" --prefix "$prefix" >/dev/null; done
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name glyd_cuda.pc)"); export PKG_CONFIG_PATH
+  for example in linear unpack; do
+    cc -std=c99 -pedantic -Wall -Wextra -Werror "examples/$example.c" $(pkg-config --cflags --libs glyd_cuda glyd) -isystem "$cuda/include" -L"$cuda/lib64" -lcudart \
+      -Wl,-rpath,"$(pkg-config --variable=libdir glyd_cuda)" -o "$prefix/$example"
+  done
+  rm -rf "$prefix"
 }
 
 run_python() {
