@@ -45,6 +45,7 @@ struct Options {
   bool free_order = false, sweep = false;
   std::string kernel = "auto";
   std::vector<uint32_t> teams, wide;
+  uint32_t strips = 0;
 };
 
 struct HostTimes {
@@ -220,11 +221,15 @@ class Matrices {
     if (const auto* plan = std::get_if<cuda::LinearPlan>(&either)) {
       fmt::print(stderr, "  narrow S={} teams={} warps={} depth={} x_pieces={} shared={}K\n", plan->splits, plan->teams,
                  plan->team_warps, plan->depth, plan->x_pieces, plan->shared_bytes >> 10);
+    } else if (const auto* staged = std::get_if<cuda::StagedPlan>(&either)) {
+      fmt::print(stderr, "  staged S={} strips={} tiles={} decoders={} depth={} stages={} shared={}K\n", staged->splits,
+                 staged->tile_strips, staged->tiles, staged->decoders, staged->depth, staged->stages,
+                 staged->shared_bytes >> 10);
     } else {
       const auto& wide = std::get<cuda::WidePlan>(either);
-      fmt::print(stderr, "  wide S={} tile={} groups={} relay={} tiles={} depth={} x_stages={} shared={}K\n",
-                 wide.splits, wide.tile_tokens, wide.groups, wide.relay, wide.tiles, wide.depth, wide.x_stages,
-                 wide.shared_bytes >> 10);
+      fmt::print(stderr, "  wide S={} tile={} groups={} relay={} cluster={} tiles={} depth={} x_stages={} shared={}K\n",
+                 wide.splits, wide.tile_tokens, wide.groups, wide.relay, wide.cluster, wide.tiles, wide.depth,
+                 wide.x_stages, wide.shared_bytes >> 10);
     }
   }
 
@@ -274,28 +279,35 @@ Result<void> sweep(Matrices& matrices, const Shape& shape, const Options& option
     const char* kernel;
     cuda::WideChoice wide;
   };
-  const Cut cuts[] = {{"narrow", {}},        {"wide", {32, 1, 1}},  {"wide", {32, 2, 1}},  {"wide", {32, 3, 1}},
-                      {"wide", {32, 4, 1}},  {"wide", {32, 1, 2}},  {"wide", {32, 1, 3}},  {"wide", {32, 1, 4}},
-                      {"wide", {32, 2, 2}},  {"wide", {64, 1, 1}},  {"wide", {64, 2, 1}},  {"wide", {64, 3, 1}},
-                      {"wide", {64, 1, 2}},  {"wide", {64, 1, 3}},  {"wide", {128, 1, 1}}, {"wide", {128, 2, 1}},
-                      {"wide", {128, 3, 1}}, {"wide", {128, 1, 2}}, {"wide", {128, 1, 3}}, {"wide", {256, 1, 1}},
-                      {"wide", {256, 2, 1}}};
+  const Cut cuts[] = {{"narrow", {}},           {"staged", {1}},          {"staged", {2}},
+                      {"staged", {3}},          {"staged", {4}},          {"staged", {6}},
+                      {"staged", {8}},          {"wide", {64, 3, 1, 1}},  {"wide", {64, 3, 1, 2}},
+                      {"wide", {64, 2, 1, 2}},  {"wide", {128, 1, 1, 1}}, {"wide", {128, 1, 1, 2}},
+                      {"wide", {128, 2, 1, 2}}, {"wide", {128, 3, 1, 1}}, {"wide", {128, 3, 1, 2}},
+                      {"wide", {256, 2, 1, 1}}, {"wide", {256, 2, 1, 2}}};
   for (const uint64_t tokens : options.tokens) {
     for (const Cut& cut : cuts) {
-      const uint64_t tile = cut.wide.tile_tokens;
-      if (tile == 0 ? tokens > 64
-                    : (tokens <= 128 && (tile < tokens || tile >= 4 * tokens)) || (tokens > 128 && tile < 128))
+      const uint32_t tile = cut.wide.tile_tokens;
+      const std::string_view kernel = cut.kernel;
+      if (kernel == "wide" ? (tokens <= 128 && (tile < tokens || tile >= 4 * tokens)) || (tokens > 128 && tile < 128)
+                           : tokens > 64)
         continue;
       cuda::ContextOptions chosen;
-      chosen.kernel = tile == 0 ? cuda::KernelChoice::kNarrow : cuda::KernelChoice::kWide;
-      chosen.wide = cut.wide;
+      chosen.kernel = kernel == "wide"     ? cuda::KernelChoice::kWide
+                      : kernel == "staged" ? cuda::KernelChoice::kStaged
+                                           : cuda::KernelChoice::kNarrow;
+      if (kernel == "staged") {
+        chosen.staged_strips = tile;
+      } else {
+        chosen.wide = cut.wide;
+      }
       GLYD_TRY(const auto context, cuda::Context::create(chosen));
       GLYD_CHECK(matrices.open_in(*context));
       GLYD_TRY(const Times times, matrices.measure(tokens, options));
       report.write({{"matrix", shape.name()},
                     {"tokens", tokens},
                     {"kernel", cut.kernel},
-                    {"cut", {tile, cut.wide.groups, cut.wide.relay}},
+                    {"cut", {tile, cut.wide.groups, cut.wide.relay, cut.wide.cluster}},
                     {"route", times.route},
                     {"plain", round4(times.plain / times.baseline)},
                     {"early", round4(times.early / times.baseline)},
@@ -345,8 +357,10 @@ cuda::ContextOptions context_options(const Options& options) {
   if (options.teams.size() == 4) {
     chosen.teams = {options.teams[0], options.teams[1], options.teams[2], options.teams[3]};
   }
-  if (options.wide.size() == 3) chosen.wide = {options.wide[0], options.wide[1], options.wide[2]};
+  if (options.wide.size() == 4) chosen.wide = {options.wide[0], options.wide[1], options.wide[2]};
+  chosen.staged_strips = options.strips;
   if (options.kernel == "narrow") chosen.kernel = cuda::KernelChoice::kNarrow;
+  if (options.kernel == "staged") chosen.kernel = cuda::KernelChoice::kStaged;
   if (options.kernel == "wide") chosen.kernel = cuda::KernelChoice::kWide;
   return chosen;
 }
@@ -389,11 +403,12 @@ int main(int argc, char** argv) {
   app.add_option("--teams", options.teams, "TEAMS,WARPS,DEPTH,PIECES of every plan, instead of its own choice")
       ->delimiter(',')
       ->expected(4);
-  app.add_option("--kernel", options.kernel, "narrow or wide, where both could serve")
-      ->check(CLI::IsMember({"auto", "narrow", "wide"}));
-  app.add_option("--wide", options.wide, "TOKENS,GROUPS,RELAY of the wide kernel's plans (0: its own choice)")
+  app.add_option("--kernel", options.kernel, "narrow, staged or wide, where several could serve")
+      ->check(CLI::IsMember({"auto", "narrow", "staged", "wide"}));
+  app.add_option("--wide", options.wide, "TOKENS,GROUPS,RELAY,CLUSTER of the wide kernel's plans (0: its own choice)")
       ->delimiter(',')
-      ->expected(3);
+      ->expected(4);
+  app.add_option("--strips", options.strips, "strips of the staged kernel's tiles (0: its own choice)");
   app.add_flag("--sweep", options.sweep, "every cut of the wide kernel, and the narrow one");
   app.add_flag("--free", options.free_order, "products in any order instead of exact ones");
   CLI11_PARSE(app, argc, argv);

@@ -6,32 +6,42 @@ namespace {
 
 class WideTest : public GpuTest {};
 
+// Of the wide kernel; with one number of strips, of the staged one.
 struct Cut {
-  uint32_t tile_tokens, groups, relay;
+  uint32_t tile_tokens, groups, relay, strips = 0, cluster = 1;
 };
-const Cut kCuts[] = {{32, 1, 1}, {32, 2, 2},  {32, 1, 3},  {32, 4, 1},  {64, 1, 1},  {64, 3, 1},  {64, 1, 2},
-                     {64, 1, 3}, {128, 1, 1}, {128, 3, 1}, {128, 1, 2}, {128, 1, 3}, {256, 1, 1}, {256, 2, 1}};
+const Cut kCuts[] = {{0, 0, 0, 1},      {0, 0, 0, 2},     {0, 0, 0, 3},     {0, 0, 0, 4},      {0, 0, 0, 6},
+                     {0, 0, 0, 8},      {256, 1, 1},      {256, 2, 1},      {256, 2, 1, 0, 2}, {128, 3, 1},
+                     {128, 3, 1, 0, 2}, {64, 1, 3, 0, 2}, {32, 3, 1, 0, 2}, {32, 1, 1},        {32, 2, 2},
+                     {32, 1, 3},        {32, 4, 1},       {64, 1, 1},       {64, 3, 1},        {64, 1, 2},
+                     {64, 1, 3},        {128, 1, 1},      {128, 1, 2},      {128, 1, 3}};
 // Rows that end inside a strip and inside a group, records that straddle splits, short last records, one tile, many.
-const Grid kGrids[] = {{1, 1040, 2880}, {1, 4096, 7232}, {1, 1000, 1032}, {1, 520, 1000}, {1, 64, 720}, {1, 8, 4096}};
+const Grid kGrids[] = {{1, 1040, 2880}, {1, 2048, 7232}, {1, 1000, 1032}, {1, 520, 1000}, {1, 64, 720}};
 const uint64_t kTokens[] = {2, 17, 32, 33, 64, 65, 100, 130, 256, 300, 513};
 
 // Every cut gives the bits that cuBLAS gives, wherever the check calls it exact, and the shapes here are nearly all.
 TEST_F(WideTest, EveryCutIsExact) {
   uint64_t fused = 0, cases = 0;
+  std::vector<Values> weights;
+  for (const Grid& grid : kGrids) weights.push_back(make_values("Gaussian", grid, 1));
   for (const Cut& cut : kCuts) {
     cuda::ContextOptions options;
-    options.kernel = cuda::KernelChoice::kWide;
-    options.wide = {cut.tile_tokens, cut.groups, cut.relay};
+    options.kernel = cut.strips == 0 ? cuda::KernelChoice::kWide : cuda::KernelChoice::kStaged;
+    options.wide = {cut.tile_tokens, cut.groups, cut.relay, cut.cluster};
+    options.staged_strips = cut.strips;
     const auto forced = take(cuda::Context::create(options));
     std::string decoded;
-    for (const Grid& grid : kGrids) {
-      Product product(*forced, make_values("Gaussian", grid, 1), grid, 513);
+    for (size_t g = 0; g < std::size(kGrids); ++g) {
+      const Grid& grid = kGrids[g];
+      Product product(*forced, weights[g], grid, 513);
       for (const uint64_t tokens : kTokens) {
+        if (cut.strips != 0 && tokens > cuda::kStagedTokens) continue;
         for (const bool bias : {false, true}) {
           product.prepare({tokens}, bias);
           const Values expected = product.reference(tokens, bias);
-          const auto where = fmt::format("{} x {} by {}, tile {}, groups {}, relay {}", grid.rows, grid.cols, tokens,
-                                         cut.tile_tokens, cut.groups, cut.relay);
+          const auto where =
+              fmt::format("{} x {} by {}, tile {}, groups {}, relay {}, strips {}, cluster {}", grid.rows, grid.cols,
+                          tokens, cut.tile_tokens, cut.groups, cut.relay, cut.strips, cut.cluster);
           EXPECT_EQ(differing(product.fused(tokens, bias), expected), 0u) << where;
           EXPECT_EQ(differing(product.fused(tokens, bias, true, true), expected), 0u) << where << ", early";
           ++cases;
@@ -44,7 +54,8 @@ TEST_F(WideTest, EveryCutIsExact) {
       }
     }
     if (!decoded.empty()) {
-      fmt::print("tile {} groups {} relay {}: decoded{}\n", cut.tile_tokens, cut.groups, cut.relay, decoded);
+      fmt::print("tile {} groups {} relay {} strips {}: decoded{}\n", cut.tile_tokens, cut.groups, cut.relay,
+                 cut.strips, decoded);
     }
   }
   fmt::print("{} of {} products of many tokens fused\n", fused, cases);

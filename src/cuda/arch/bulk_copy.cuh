@@ -36,6 +36,17 @@ __device__ __forceinline__ void tensor_copy_2d(uint32_t shared, const CUtensorMa
       : "memory");
 }
 
+// The same to the same place of several blocks of the cluster (`blocks`: a bit each), completing on the barrier at
+// `barrier` of each.
+__device__ __forceinline__ void tensor_copy_2d_cluster(uint32_t shared, const CUtensorMap* map, uint32_t c0,
+                                                       uint32_t c1, uint32_t barrier, uint32_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, "
+      "%3}], [%4], %5;" ::"r"(shared),
+      "l"(map), "r"(c0), "r"(c1), "r"(barrier), "h"(static_cast<uint16_t>(blocks))
+      : "memory");
+}
+
 __device__ __forceinline__ void tensor_copy_3d(uint32_t shared, const CUtensorMap* map, uint32_t c0, uint32_t c1,
                                                uint32_t c2, uint32_t barrier) {
   asm volatile(

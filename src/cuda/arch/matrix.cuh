@@ -13,7 +13,13 @@ __device__ __forceinline__ void load_matrix_x4(uint32_t* out, uint32_t address) 
                : "memory");
 }
 
-// The reverse, each matrix transposed on its way: registers as an mma's sums have them, pairs along its columns, become
+// The reverse.
+__device__ __forceinline__ void store_matrix_x4(uint32_t address, const uint32_t* in) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(in[0]),
+               "r"(in[1]), "r"(in[2]), "r"(in[3])
+               : "memory");
+}
+// The same, each matrix transposed on its way: registers as an mma's sums have them, pairs along its columns, become
 // rows of 16 bytes that are columns.
 __device__ __forceinline__ void store_matrix_x4_transposed(uint32_t address, const uint32_t* in) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(in[0]),

@@ -21,6 +21,22 @@ __device__ __forceinline__ void barrier_sync_groups(uint32_t id) {
   asm volatile("bar.sync %0, 256;" ::"r"(id) : "memory");
 }
 
+// All threads of all blocks of the cluster.
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+__device__ __forceinline__ uint32_t block_in_cluster() {
+  uint32_t rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// Makes this thread's stores to shared memory visible to the tensor core, once others have waited for them.
+__device__ __forceinline__ void shared_stores_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 // Waits until the grid before has ended and its writes are visible; nothing to wait for in an ordinary launch.
 __device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // Allows the grid behind, if it was launched so, to start on free multiprocessors.

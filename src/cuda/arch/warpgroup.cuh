@@ -26,9 +26,9 @@ __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// A tile of x [tokens, 64] in shared memory (1024-byte aligned, rows of 128 bytes, swizzled as a tensor map of
+// A tile [rows, 64] of bf16 in shared memory (1024-byte aligned, rows of 128 bytes, swizzled as a tensor map of
 // 128-byte swizzle writes them), as the tensor core reads it. Step s of 16 columns is at descriptor + 2 s.
-__device__ __forceinline__ uint64_t x_descriptor(uint32_t address) {
+__device__ __forceinline__ uint64_t tile_descriptor(uint32_t address) {
   constexpr uint64_t kSwizzle128 = uint64_t{1} << 62, kEightRows = uint64_t{1024 >> 4} << 32,
                      kUnused = uint64_t{1} << 16;
   return kSwizzle128 | kEightRows | kUnused | (address >> 4 & 0x3fff);
@@ -103,6 +103,91 @@ __device__ __forceinline__ void multiply_async<256>(float* d, const uint32_t* a,
         GLYD_SUMS_8(48), GLYD_SUMS_8(56), GLYD_SUMS_8(64), GLYD_SUMS_8(72), GLYD_SUMS_8(80), GLYD_SUMS_8(88),
         GLYD_SUMS_8(96), GLYD_SUMS_8(104), GLYD_SUMS_8(112), GLYD_SUMS_8(120)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(x), "r"(add)
+      : "memory");
+}
+
+// d (+)= a * b^T, both in shared memory by their descriptors; a: 64 x 16, b: kRows x 16, d: 64 x kRows, in registers as
+// above.
+template <uint32_t kRows>
+__device__ void multiply_staged(float* d, uint64_t a, uint64_t b, uint32_t add);
+
+template <>
+__device__ __forceinline__ void multiply_staged<16>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7"
+      "}, %8, %9, p, 1, 1, 0, 0;\n}"
+      : GLYD_SUMS_8(0)
+      : "l"(a), "l"(b), "r"(add)
+      : "memory");
+}
+
+template <>
+__device__ __forceinline__ void multiply_staged<32>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+      "}, %16, %17, p, 1, 1, 0, 0;\n}"
+      : GLYD_SUMS_8(0), GLYD_SUMS_8(8)
+      : "l"(a), "l"(b), "r"(add)
+      : "memory");
+}
+
+template <>
+__device__ __forceinline__ void multiply_staged<48>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %26, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23"
+      "}, %24, %25, p, 1, 1, 0, 0;\n}"
+      : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16)
+      : "l"(a), "l"(b), "r"(add)
+      : "memory");
+}
+
+template <>
+__device__ __forceinline__ void multiply_staged<64>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+      "}, %32, %33, p, 1, 1, 0, 0;\n}"
+      : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24)
+      : "l"(a), "l"(b), "r"(add)
+      : "memory");
+}
+
+template <>
+__device__ __forceinline__ void multiply_staged<96>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %50, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+      "}, %48, %49, p, 1, 1, 0, 0;\n}"
+      : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24), GLYD_SUMS_8(32), GLYD_SUMS_8(40)
+      : "l"(a), "l"(b), "r"(add)
+      : "memory");
+}
+
+template <>
+__device__ __forceinline__ void multiply_staged<128>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+      "}, %64, %65, p, 1, 1, 0, 0;\n}"
+      : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24), GLYD_SUMS_8(32), GLYD_SUMS_8(40),
+        GLYD_SUMS_8(48), GLYD_SUMS_8(56)
+      : "l"(a), "l"(b), "r"(add)
       : "memory");
 }
 

@@ -1,6 +1,7 @@
 #include "dispatch/context.hpp"
 
 #include "gemm/linear_instances.hpp"
+#include "staged/staged_instances.hpp"
 #include "wide/wide_instances.hpp"
 
 namespace glyd::cuda {
@@ -39,23 +40,47 @@ const void* kernel_of(const WidePlan& plan) {
   }
 }
 
-// The kernel for few tokens up to here. One for many multiplies 32 tokens at least, and 64 rows at a time.
+const void* kernel_of(const StagedPlan& plan) {
+  switch (plan.tile_strips) {
+    case 1:
+      return staged_kernel<1>();
+    case 2:
+      return staged_kernel<2>();
+    case 3:
+      return staged_kernel<3>();
+    case 4:
+      return staged_kernel<4>();
+    case 6:
+      return staged_kernel<6>();
+    default:
+      return staged_kernel<8>();
+  }
+}
+
+// The kernel for few tokens up to here, the staged one up to kStagedTokens, the wide one from there on.
 constexpr uint32_t kNarrowTokens = 16;
 
 std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint32_t splits, const Context& context) {
   const ContextOptions& options = context.options();
   const DeviceLimits& limits = context.device().limits;
-  const bool narrow_first =
-      options.kernel == KernelChoice::kNarrow || (options.kernel == KernelChoice::kAuto && tokens <= kNarrowTokens);
-  for (const bool narrow : {narrow_first, !narrow_first}) {
-    if (narrow) {
-      if (const auto plan = plan_linear(header, tokens, splits, limits, options.teams)) {
-        return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan),
-                     partial_bytes(*plan) - partial_sum_bytes(*plan)};
-      }
-    } else if (const auto plan = plan_wide(header, tokens, splits, limits, options.wide)) {
+  KernelChoice wanted = options.kernel;
+  if (wanted == KernelChoice::kAuto) {
+    wanted = tokens <= kNarrowTokens   ? KernelChoice::kNarrow
+             : tokens <= kStagedTokens ? KernelChoice::kStaged
+                                       : KernelChoice::kWide;
+  }
+  if (wanted == KernelChoice::kNarrow) {
+    if (const auto plan = plan_linear(header, tokens, splits, limits, options.teams)) {
+      return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan), partial_bytes(*plan) - partial_sum_bytes(*plan)};
+    }
+  }
+  if (wanted == KernelChoice::kStaged) {
+    if (const auto plan = plan_staged(header, tokens, splits, limits, options.staged_strips)) {
       return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)};
     }
+  }
+  if (const auto plan = plan_wide(header, tokens, splits, limits, options.wide)) {
+    return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)};
   }
   return std::nullopt;
 }
@@ -125,8 +150,8 @@ void Context::load_verdicts() {
   const std::lock_guard lock(verdicts_mutex_);
   if (read) {
     verdicts_ = read.value();
-    verdicts_text_ = fmt::format("{}: {} verdicts of this GPU, driver and cuBLAS", options_.verdict_file.string(),
-                                 verdicts_.size());
+    verdicts_text_ =
+        fmt::format("{}: {} verdicts of this GPU, driver and cuBLAS", options_.verdict_file.string(), verdicts_.size());
   } else {
     verdicts_text_ = fmt::format("not read: {}", read.error().message);
   }

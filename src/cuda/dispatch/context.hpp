@@ -20,7 +20,7 @@ inline constexpr uint64_t kPartialBytes = uint64_t{4} << 20;  // of a workspace,
 inline constexpr uint64_t kCublasWorkspaceBytes = uint64_t{32} << 20;
 
 // Which fused kernel is taken where both could serve.
-enum class KernelChoice { kAuto, kNarrow, kWide };
+enum class KernelChoice { kAuto, kNarrow, kStaged, kWide };
 
 struct ContextOptions {
   int device = 0;
@@ -30,6 +30,7 @@ struct ContextOptions {
   KernelChoice kernel = KernelChoice::kAuto;
   TeamChoice teams;
   WideChoice wide;
+  uint32_t staged_strips = 0;
 };
 
 class Context {
@@ -66,9 +67,9 @@ class Context {
   std::string verdicts_text_;
 };
 
-// How one product runs fused: by the kernel for few tokens, or by the one for many.
+// How one product runs fused: by the kernel for few tokens, the staged one for some tens, or the one for many.
 struct Route {
-  std::variant<LinearPlan, WidePlan> plan;
+  std::variant<LinearPlan, StagedPlan, WidePlan> plan;
   const void* kernel = nullptr;
   // Of the workspace: words of sums, and of counters; both are all ones between calls. Where they do not fit into its
   // first kPartialBytes, the sums lie behind these.

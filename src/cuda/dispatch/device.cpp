@@ -103,8 +103,12 @@ Result<void> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride,
   return encode_map(3, x, sizes, strides, box, map);
 }
 
+Result<void> map_x(const StagedPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map) {
+  return map_x_chunks(plan.cols, plan.tokens, plan.x_rows, x, x_stride, map);
+}
+
 Result<void> map_x(const WidePlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map) {
-  return map_x_chunks(plan.cols, plan.tokens, plan.tile_tokens, x, x_stride, map);
+  return map_x_chunks(plan.cols, plan.tokens, plan.tile_tokens / plan.cluster, x, x_stride, map);
 }
 
 }  // namespace glyd::cuda

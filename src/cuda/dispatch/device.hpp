@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "base/result.hpp"
+#include "dispatch/staged_plan.hpp"
 #include "dispatch/wide_plan.hpp"
 
 namespace glyd::cuda {
@@ -66,7 +67,8 @@ bool x_is_mappable(const void* x, uint64_t x_stride);
 // The map by which the kernel of `plan` reads x [tokens, cols]: boxes of 64 columns by the tile's tokens (by several
 // times 64 columns where cols divide), rows in 128-byte lines, swizzled. What lies outside arrives as zeros.
 Result<void> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map);
-// The same for the kernel of many tokens: boxes of 64 columns by the tile's tokens.
+// The same for the other kernels: boxes of 64 columns by the tile's tokens.
+Result<void> map_x(const StagedPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map);
 Result<void> map_x(const WidePlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map);
 
 }  // namespace glyd::cuda

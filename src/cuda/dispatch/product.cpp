@@ -96,18 +96,29 @@ ProductParams product_params(const DevicePack& pack, const RecordGeometry& geome
   return params;
 }
 
-Result<void> launch(const Route& route, const LinearCall& call, uint32_t blocks, uint32_t threads,
-                    uint32_t shared_bytes, void* params, CUtensorMap& map) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+struct LaunchSize {
+  uint32_t blocks, threads, shared_bytes, cluster = 1;
+};
+
+Result<void> launch(const Route& route, const LinearCall& call, const LaunchSize& size, void* params,
+                    CUtensorMap& map) {
+  cudaLaunchAttribute attributes[2] = {};
+  uint32_t count = 0;
+  if (call.early) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (size.cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count++].val.clusterDim = {size.cluster, 1, 1};
+  }
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
+  config.gridDim = dim3(size.blocks);
+  config.blockDim = dim3(size.threads);
+  config.dynamicSmemBytes = size.shared_bytes;
   config.stream = call.stream;
-  config.attrs = &attribute;
-  config.numAttrs = call.early ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   void* arguments[] = {params, &map};
   return cuda_check(cudaLaunchKernelExC(&config, route.kernel, arguments), "linear");
 }
@@ -132,12 +143,17 @@ Result<void> launch_fused(const DevicePack& pack, const Route& route, const Line
   if (const auto* plan = std::get_if<LinearPlan>(&route.plan)) {
     LinearParams params{product_params(pack, *plan, route, call), *plan};
     if (call.tokens > 1) GLYD_CHECK(map_x(*plan, call.x, call.x_stride, map));
-    return launch(route, call, plan->blocks, (plan->workers() + 1) * 32, plan->shared_bytes, &params, map);
+    return launch(route, call, {plan->blocks, (plan->workers() + 1) * 32, plan->shared_bytes}, &params, map);
+  }
+  if (const auto* plan = std::get_if<StagedPlan>(&route.plan)) {
+    StagedParams params{product_params(pack, *plan, route, call), *plan};
+    GLYD_CHECK(map_x(*plan, call.x, call.x_stride, map));
+    return launch(route, call, {plan->blocks, plan->threads(), plan->shared_bytes}, &params, map);
   }
   const WidePlan& plan = std::get<WidePlan>(route.plan);
   WideParams params{product_params(pack, plan, route, call), plan};
   GLYD_CHECK(map_x(plan, call.x, call.x_stride, map));
-  return launch(route, call, plan.blocks, plan.threads(), plan.shared_bytes, &params, map);
+  return launch(route, call, {plan.blocks(), plan.threads(), plan.shared_bytes, plan.cluster}, &params, map);
 }
 
 Result<void> linear(DevicePack& pack, const LinearCall& call) {

@@ -33,33 +33,36 @@ bool fill_shared(WidePlan& plan, uint32_t shared_bytes) {
 }
 
 // Sets what follows from the tile; whether the kernel can serve it.
-bool cut(WidePlan& plan, const DeviceLimits& limits, uint32_t tile_tokens, uint32_t groups, uint32_t relay) {
+bool cut(WidePlan& plan, const DeviceLimits& limits, uint32_t tile_tokens, uint32_t groups, uint32_t relay,
+         uint32_t cluster) {
   if (groups < 1 || relay < 1 || groups * relay > most_warpgroups(tile_tokens)) return false;
   plan.tile_tokens = tile_tokens;
   plan.groups = groups;
   plan.relay = relay;
+  plan.cluster = cluster;
   plan.token_tiles = (plan.tokens + tile_tokens - 1) / tile_tokens;
-  const uint64_t tiles = ceil_div(uint64_t{plan.strips}, uint64_t{4 * groups}) * plan.splits * plan.token_tiles;
+  const uint64_t tiles =
+      ceil_div(uint64_t{plan.strips}, uint64_t{4 * groups * cluster}) * plan.splits * plan.token_tiles;
   if (tiles >= uint64_t{1} << 31) return false;
   plan.tiles = static_cast<uint32_t>(tiles);
-  plan.blocks = std::min(plan.tiles, limits.multiprocessors);
+  plan.clusters = std::min(plan.tiles, limits.multiprocessors / cluster);
   plan.weights_once = plan.token_tiles == 1;
   return fill_shared(plan, limits.shared_bytes);
 }
 
 // Clocks of the busiest block, roughly: a chunk's product is 2 clocks a token for each group; a warpgroup alone needs
-// about kDecodeClocks from chunk to chunk, a relay kRelayClocks for each hand-over; the weights of all blocks come from
-// memory at kChunkClocks a multiprocessor and group.
+// about kAloneClocks from chunk to chunk, a relay kTurnClocks for each hand-over; x and the weights come from L2 at
+// kL2Bytes a clock and multiprocessor, and weights that are read once from memory at kMemoryBytes.
 double cost_of(const WidePlan& plan, const DeviceLimits& limits) {
-  constexpr double kDecodeClocks = 450, kTurnClocks = 330, kChunkClocks = 320, kTileClocks = 3000;
+  constexpr double kAloneClocks = 700, kTurnClocks = 600, kL2Bytes = 28, kMemoryBytes = 18, kTileClocks = 3000;
+  constexpr double kWeightBytes = 64 * kChunkCols * 1.4;
   const double tensor = 2.0 * plan.tile_tokens * plan.groups;
-  const double alone = kDecodeClocks / plan.relay;
-  const double turn = plan.relay > 1 ? kTurnClocks / 2 + 2.0 * plan.tile_tokens : 0;
-  const double active = static_cast<double>(plan.blocks) / limits.multiprocessors;
-  const double memory = kChunkClocks * plan.groups * std::max(0.6, active);
-  const double chunk = std::max({tensor, alone, turn, plan.weights_once ? memory : 0.0, 180.0 * plan.groups});
-  const uint32_t rounds = (plan.tiles + plan.blocks - 1) / plan.blocks;
-  return rounds * (plan.split_chunks * chunk + kTileClocks);
+  const double alone = plan.relay > 1 ? std::max(kTurnClocks, kAloneClocks / plan.relay) : kAloneClocks;
+  const double l2 = (x_stage_bytes(plan.tile_tokens) / plan.cluster + kWeightBytes * plan.groups) / kL2Bytes;
+  const double active = static_cast<double>(plan.blocks()) / limits.multiprocessors;
+  const double memory = plan.weights_once ? kWeightBytes * plan.groups / kMemoryBytes * std::max(0.6, active) : 0;
+  const uint32_t rounds = (plan.tiles + plan.clusters - 1) / plan.clusters;
+  return rounds * (plan.split_chunks * std::max({tensor, alone, l2, memory}) + kTileClocks);
 }
 
 }  // namespace
@@ -83,9 +86,12 @@ std::optional<WidePlan> plan_wide(const PackHeader& header, uint32_t tokens, uin
       if (choice.groups != 0 && choice.groups != groups) continue;
       for (uint32_t relay = 1; relay <= 4; ++relay) {
         if (choice.relay != 0 && choice.relay != relay) continue;
-        if (!cut(plan, limits, tile_tokens, groups, relay)) continue;
-        const double cost = cost_of(plan, limits);
-        if (!best || cost < best_cost) best = plan, best_cost = cost;
+        for (uint32_t cluster = 1; cluster <= 2; ++cluster) {
+          if (choice.cluster != 0 && choice.cluster != cluster) continue;
+          if (!cut(plan, limits, tile_tokens, groups, relay, cluster)) continue;
+          const double cost = cost_of(plan, limits);
+          if (!best || cost < best_cost) best = plan, best_cost = cost;
+        }
       }
     }
   }

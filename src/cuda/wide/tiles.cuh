@@ -5,7 +5,7 @@
 #include "arch/mbarrier.cuh"
 #include "arch/synchronize.cuh"
 #include "decode/fast_chunk.hpp"
-#include "wide/params.hpp"
+#include "wide/wide_params.hpp"
 
 namespace glyd::cuda {
 
@@ -29,8 +29,12 @@ struct Tile {
       tile.record_begin = tile.chunk_begin / kRecordChunks;
       tile.records = (tile.chunk_end + kRecordChunks - 1) / kRecordChunks - tile.record_begin;
     }
+    if (plan.cluster > 1) tile.rows_index = tile.rows_index * plan.cluster + arch::block_in_cluster();
     return tile;
   }
+
+  // The tiles of this block's cluster: first(), first() + plan.clusters, ...
+  __device__ __forceinline__ static uint32_t first(const WidePlan& plan) { return blockIdx.x / plan.cluster; }
 };
 
 // Which records a warpgroup of a relay takes: turns go on from tile to tile.
@@ -53,7 +57,7 @@ __device__ __forceinline__ uint32_t strip_of(const WidePlan& plan, const Tile& t
 class TileLoader {
  public:
   __device__ __forceinline__ TileLoader(const WideParams& params, uint32_t group, uint32_t member, uint32_t warp)
-      : params_(params), group_(group), warp_(warp), tile_(blockIdx.x), turn_{member} {
+      : params_(params), group_(group), warp_(warp), tile_(Tile::first(params.plan)), turn_{member} {
     enter_tile();
   }
 
@@ -76,7 +80,7 @@ class TileLoader {
     slots_ += plan.relay * plan.slot_stride;
     next_ += plan.relay;
     if (__builtin_expect(next_ >= records_, 0)) {
-      tile_ += plan.blocks;
+      tile_ += plan.clusters;
       enter_tile();
     }
   }
@@ -84,7 +88,7 @@ class TileLoader {
  private:
   __device__ __forceinline__ void enter_tile() {
     const WidePlan& plan = params_.plan;
-    for (; tile_ < plan.tiles; tile_ += plan.blocks) {
+    for (; tile_ < plan.tiles; tile_ += plan.clusters) {
       const Tile tile = Tile::at(plan, tile_);
       next_ = turn_.first;
       records_ = tile.records;
@@ -109,14 +113,15 @@ class TileLoader {
 
 // Chunks of x in shared memory: the n-th chunk that the block needs is in stage n % x_stages.
 struct XStages {
-  uint32_t base, full, empty, stages, shift;
+  uint32_t base, full, empty, stages, shift, cluster;
 
   __device__ __forceinline__ XStages(const WidePlan& plan, uint32_t shared)
       : base(shared),
         full(shared + plan.barriers_at + plan.workers() * plan.depth * 8),
         empty(full + plan.x_stages * 8),
         stages(plan.x_stages),
-        shift(plan.x_shift) {}
+        shift(plan.x_shift),
+        cluster(plan.cluster) {}
 
   __device__ __forceinline__ uint32_t stage(uint32_t n) const { return n & (stages - 1); }
   __device__ __forceinline__ void wait_full(uint32_t n) const {
@@ -125,23 +130,37 @@ struct XStages {
   __device__ __forceinline__ void wait_empty(uint32_t n) const {
     arch::mbarrier_wait(empty + stage(n) * 8, (n >> shift & 1) ^ 1);
   }
-  __device__ __forceinline__ void release(uint32_t n) const { arch::mbarrier_arrive(empty + stage(n) * 8); }
+  // By a whole warp. Every block of the cluster writes to this block's stages, so every one must know.
+  __device__ __forceinline__ void release(uint32_t n, uint32_t lane) const {
+    const uint32_t barrier = empty + stage(n) * 8;
+    if (cluster == 1) {
+      if (arch::elect_one()) arch::mbarrier_arrive(barrier);
+    } else if (lane < cluster) {
+      arch::mbarrier_arrive_in(barrier, lane);
+    }
+  }
 };
 
-// Fetches every chunk of x that the block needs, in order; by one thread.
+// Fetches every chunk of x that the block needs, in order; by one thread. In a cluster each block fetches its part of
+// the tokens for all.
 template <class T>
 __device__ __forceinline__ void fetch_x(const WidePlan& plan, const CUtensorMap* map, const XStages& x) {
+  const uint32_t rank = plan.cluster > 1 ? arch::block_in_cluster() : 0, part = T::kTokens / plan.cluster * rank;
   uint32_t n = 0;
 #pragma unroll 1
-  for (uint32_t index = blockIdx.x; index < plan.tiles; index += plan.blocks) {
+  for (uint32_t index = Tile::first(plan); index < plan.tiles; index += plan.clusters) {
     const Tile tile = Tile::at(plan, index);
+    const uint32_t token = tile.token_tile * T::kTokens + part;
 #pragma unroll 1
     for (uint32_t chunk = tile.chunk_begin; chunk < tile.chunk_end; ++chunk, ++n) {
       if (n >= x.stages) x.wait_empty(n);
-      const uint32_t barrier = x.full + x.stage(n) * 8;
+      const uint32_t barrier = x.full + x.stage(n) * 8, to = x.base + x.stage(n) * T::kXStageBytes + part * 128;
       arch::mbarrier_arrive_expect(barrier, T::kXStageBytes);
-      arch::tensor_copy_2d(x.base + x.stage(n) * T::kXStageBytes, map, chunk * kChunkCols, tile.token_tile * T::kTokens,
-                           barrier);
+      if (plan.cluster > 1) {
+        arch::tensor_copy_2d_cluster(to, map, chunk * kChunkCols, token, barrier, (1u << plan.cluster) - 1);
+      } else {
+        arch::tensor_copy_2d(to, map, chunk * kChunkCols, token, barrier);
+      }
     }
   }
 }

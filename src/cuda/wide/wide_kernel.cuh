@@ -50,9 +50,9 @@ class WideWorker {
     RelayTurn turn{member_};
     uint32_t x_before = 0;  // chunks of x of the tiles before
 #pragma unroll 1
-    for (uint32_t index = blockIdx.x; index < plan_.tiles; index += plan_.blocks) {
+    for (uint32_t index = Tile::first(plan_); index < plan_.tiles; index += plan_.clusters) {
       const Tile tile = Tile::at(plan_, index);
-      const bool first_tile = index == blockIdx.x, more = index + plan_.blocks < plan_.tiles;
+      const bool first_tile = index == Tile::first(plan_), more = index + plan_.clusters < plan_.tiles;
       float sums[T::kTiles][4];
       bool mine = true;  // the sums end here
       if constexpr (T::kRelay) {
@@ -106,7 +106,7 @@ class WideWorker {
   // Four steps of 16 columns by the n-th chunk of x; in flight when it returns.
   __device__ __forceinline__ void multiply(float (&sums)[T::kTiles][4], const uint32_t (&a)[16], uint32_t n,
                                            uint32_t add) const {
-    const uint64_t x = arch::x_descriptor(x_.base + x_.stage(n) * T::kXStageBytes);
+    const uint64_t x = arch::tile_descriptor(x_.base + x_.stage(n) * T::kXStageBytes);
     x_.wait_full(n);
     arch::warpgroup_fence();
 #pragma unroll
@@ -114,10 +114,6 @@ class WideWorker {
       arch::multiply_async<T::kTokens>(&sums[0][0], &a[4 * step], x + 2 * step, step == 0 ? add : 1);
     }
     arch::warpgroup_commit();
-  }
-
-  __device__ __forceinline__ void release_x(uint32_t n) const {
-    if (arch::elect_one()) x_.release(n);
   }
 
   // One warpgroup has all records of the tile: the tensor core is a chunk behind the decoding.
@@ -136,14 +132,14 @@ class WideWorker {
         if (chunk + c >= tile.chunk_begin && chunk + c < tile.chunk_end) {
           multiply(sums, a[c], n, add);
           arch::warpgroup_wait<1>();
-          if (add != 0) release_x(n - 1);
+          if (add != 0) x_.release(n - 1, lane_);
           add = 1;
           ++n;
         }
       }
     }
     arch::warpgroup_wait<0>();
-    release_x(n - 1);
+    x_.release(n - 1, lane_);
   }
 
   // The records in turn with the group's other warpgroups; the sums pass through shared memory. True for the one that
@@ -172,7 +168,7 @@ class WideWorker {
       mine = i + 1 == tile.records;
       if (!mine) store_sums(place, sums);
       if (!mine || more) arch::barrier_arrive_groups(next + 1);
-      for (uint32_t m = n; m < n + end - begin; ++m) release_x(m);
+      for (uint32_t m = n; m < n + end - begin; ++m) x_.release(m, lane_);
     }
     return mine;
   }
@@ -213,6 +209,14 @@ class WideWorker {
   uint32_t record_ = 0, barrier_ = 0, steps_ = 0;  // the record at hand
 };
 
+__device__ __forceinline__ void sync_blocks(const WidePlan& plan) {
+  if (plan.cluster > 1) {
+    arch::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
 template <class T>
 __global__ void __launch_bounds__(T::kMostThreads, 1)
     wide_sm90(const __grid_constant__ WideParams params, const __grid_constant__ CUtensorMap x_map) {
@@ -224,7 +228,7 @@ __global__ void __launch_bounds__(T::kMostThreads, 1)
     if constexpr (T::kShareRegisters) arch::take_registers<T::kWorkRegisters>();
     WideWorker<T> worker(params, shared, warp, threadIdx.x % 32);
     worker.start();
-    __syncthreads();
+    sync_blocks(plan);
     worker.run();
   } else {
     if constexpr (T::kShareRegisters) arch::give_registers<T::kFetchRegisters>();
@@ -234,17 +238,20 @@ __global__ void __launch_bounds__(T::kMostThreads, 1)
 #pragma unroll 1
       for (uint32_t i = 0; i < plan.x_stages; ++i) {
         arch::mbarrier_init(x.full + i * 8, 1);
-        arch::mbarrier_init(x.empty + i * 8, plan.groups * 4);
+        arch::mbarrier_init(x.empty + i * 8, plan.groups * 4 * plan.cluster);
       }
       arch::mbarrier_fence_init();
       arch::prefetch_tensor_map(&x_map);
     }
-    __syncthreads();
+    sync_blocks(plan);
     if (fetches) {
       arch::grid_dependency_wait();
       fetch_x<T>(plan, &x_map, x);
     }
   }
+  // No block may go while others still write to its shared memory.
+  __syncwarp();
+  if (plan.cluster > 1) arch::cluster_sync();
 }
 
 }  // namespace glyd::cuda

@@ -1,4 +1,4 @@
-// params.hpp - the fused product of many tokens: what a launch is told, and its compile-time choices.
+// wide_params.hpp - the fused product of many tokens: what a launch is told, and its compile-time choices.
 #pragma once
 
 #include "gemm/params.hpp"
@@ -7,20 +7,23 @@ namespace glyd::cuda {
 
 // How a product of many tokens is cut; made by dispatch/wide_plan.
 //
-// A tile is `groups` times 64 rows by one split of k by `tile_tokens` tokens; blocks take tiles in turn, tokens
-// innermost, so that a matrix's rows are read by neighbours at the same time. A block has groups x relay warpgroups of
+// A tile is `groups` times 64 rows by one split of k by `tile_tokens` tokens; clusters of blocks take tiles in turn,
+// tokens innermost, so that a matrix's rows are read by neighbours at the same time. The `cluster` blocks of a cluster
+// have tiles of neighbouring rows and share the reading of x. A block has groups x relay warpgroups of
 // 4 warps: `relay` of them take a group's records in turn and hand on its sums.
 struct WidePlan : RecordGeometry {
   uint32_t tokens = 0;
   uint32_t splits = 1, split_chunks = 0;  // split z: chunks [z, z + 1) * split_chunks
   uint32_t tile_tokens = 0, groups = 0, relay = 0;
-  uint32_t token_tiles = 0, tiles = 0, blocks = 0;
-  uint32_t depth = 0;                  // records in flight a warp
-  uint32_t x_stages = 0, x_shift = 0;  // chunks of x in shared memory, a power of two: 1 << x_shift
-  uint32_t weights_once = 0;           // no other block reads the same weights
+  uint32_t cluster = 1;
+  uint32_t token_tiles = 0, tiles = 0, clusters = 0;  // tiles: of a cluster
+  uint32_t depth = 0;                                 // records in flight a warp
+  uint32_t x_stages = 0, x_shift = 0;                 // chunks of x in shared memory, a power of two: 1 << x_shift
+  uint32_t weights_once = 0;                          // no other block reads the same weights
   // Places in shared memory.
   uint32_t sums_at = 0, scratch_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
 
+  constexpr uint32_t blocks() const { return clusters * cluster; }
   constexpr uint32_t warpgroups() const { return groups * relay; }
   constexpr uint32_t workers() const { return warpgroups() * 4; }
   constexpr uint32_t threads() const;

@@ -1,0 +1,51 @@
+// staged_params.hpp - the fused product by way of shared memory, for some tens of tokens: what a launch is told, and its
+// compile-time choices.
+#pragma once
+
+#include "gemm/params.hpp"
+
+namespace glyd::cuda {
+
+inline constexpr uint32_t kStagedTokens = 64;                // of a tile: rows of the tensor core's first operand
+inline constexpr uint32_t kMostDecoders = 12, kMultipliers = 4;  // warps; one more fetches x
+inline constexpr uint32_t kStagedThreads = (kMostDecoders + kMultipliers + 1) * 32;
+inline constexpr uint32_t kRecordCols = kRecordChunks * kChunkCols;
+
+// How such a product is cut; made by dispatch/staged_plan.
+//
+// A tile is `tile_strips` strips of 16 rows by one split of k by all tokens; blocks take tiles in turn. Up to twelve
+// warps decode its records, whichever is next, into stages of shared memory (a stage: the tile's rows by 128 columns,
+// bf16), and four multiply the stages in ascending order. x is the tensor core's first operand, so that a tile can have
+// as few rows as it takes to give every multiprocessor one.
+struct StagedPlan : RecordGeometry {
+  uint32_t tokens = 0;
+  uint32_t splits = 1, split_chunks = 0;  // split z: chunks [z, z + 1) * split_chunks
+  uint32_t tile_strips = 0, tiles = 0, blocks = 0;
+  // Not so many that one could be more than a round of the stages ahead of another: at most stages * tile_strips.
+  uint32_t decoders = 0;
+  uint32_t step_records = 0, step_strips = 0;  // decoders / tile_strips and the rest
+  uint32_t depth = 0, stages = 0;              // records in flight a decoder; stages of weights and of x
+  uint32_t x_rows = 0;                         // of x in a stage: 32 or 64
+  // Places in shared memory.
+  uint32_t x_at = 0, scratch_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
+
+  constexpr uint32_t threads() const { return (kMultipliers + decoders + 1) * 32; }
+};
+
+struct StagedParams : ProductParams {
+  StagedPlan plan;
+};
+
+constexpr uint32_t stage_weight_bytes(uint32_t tile_strips) { return tile_strips * 16 * kRecordCols * 2; }
+inline constexpr uint32_t kStageXBytes = kStagedTokens * kRecordCols * 2;
+
+// kStrips: 1, 2, 3, 4, 6 or 8.
+template <uint32_t kStrips_>
+struct StagedTraits {
+  static constexpr uint32_t kStrips = kStrips_;
+  static constexpr uint32_t kRows = kStrips * 16;
+  static constexpr uint32_t kGroups = kRows / 8;        // of 8 rows, as the tensor core's registers have them
+  static constexpr uint32_t kChunkBytes = kRows * 128;  // of a stage: 64 columns
+};
+
+}  // namespace glyd::cuda
