@@ -1,6 +1,10 @@
 #include "dispatch/context.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "gemm/linear_instances.hpp"
+#include "generic/generic_instances.hpp"
 #include "staged/staged_instances.hpp"
 #include "wide/wide_instances.hpp"
 
@@ -57,6 +61,8 @@ const void* kernel_of(const StagedPlan& plan) {
   }
 }
 
+const void* kernel_of(const GenericPlan& plan) { return generic_kernel(plan.tiles); }
+
 // The kernel for few tokens up to here, the staged one up to kStagedTokens, the wide one from there on.
 constexpr uint32_t kNarrowTokens = 16;
 
@@ -68,6 +74,10 @@ std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint3
     wanted = tokens <= kNarrowTokens   ? KernelChoice::kNarrow
              : tokens <= kStagedTokens ? KernelChoice::kStaged
                                        : KernelChoice::kWide;
+  }
+  if (wanted == KernelChoice::kGeneric) {
+    const auto plan = plan_generic(header, tokens, splits, limits);
+    return plan ? std::optional(Route{*plan, kernel_of(*plan)}) : std::nullopt;
   }
   if (wanted == KernelChoice::kNarrow) {
     if (const auto plan = plan_linear(header, tokens, splits, limits, options.teams)) {
@@ -94,16 +104,35 @@ uint32_t free_splits(const Grid& grid, uint32_t multiprocessors) {
   return splits;
 }
 
+// Hopper's kernels run on Hopper alone; there GLYD_CUDA_KERNEL=generic leaves them out, for tests of the generic one.
+KernelChoice kernel_choice(KernelChoice wanted, const DeviceInfo& device) {
+  const char* const forced = std::getenv("GLYD_CUDA_KERNEL");
+  const bool hopper = device.compute_major == 9 && device.compute_minor == 0;
+  if (!hopper || (forced != nullptr && std::string_view(forced) == "generic")) return KernelChoice::kGeneric;
+  return wanted;
+}
+
+// Whether this library has code for the current GPU.
+bool has_code() {
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, generic_kernel(1)) == cudaSuccess;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Context>> Context::create(const ContextOptions& options) {
   auto context = std::unique_ptr<Context>(new Context(options));
   GLYD_TRY(context->device_, read_device(options.device));
-  if (context->device_.compute_major != 9 || context->device_.compute_minor != 0) {
-    return unsupported("GPU {} has compute capability {}.{}; this build of libglyd_cuda is for 9.0 (Hopper)",
-                       options.device, context->device_.compute_major, context->device_.compute_minor);
-  }
+  const DeviceInfo& device = context->device_;
   const ScopedDevice scope(options.device);
+  if (!has_code()) {
+    cudaGetLastError();
+    return unsupported(
+        "GPU {} ({}) has compute capability {}.{}, for which this libglyd_cuda has no code: it needs 8.0 or newer, "
+        "named by GLYD_CUDA_ARCHITECTURES in the build",
+        options.device, device.name, device.compute_major, device.compute_minor);
+  }
+  context->options_.kernel = kernel_choice(options.kernel, device);
   GLYD_TRY(context->zeros_, DeviceBuffer::allocate(256));
   GLYD_CHECK(cuda_check(cudaMemset(context->zeros_.as<void>(), 0, 256), "cudaMemset"));
   if (!options.verdict_file.empty()) context->load_verdicts();

@@ -10,6 +10,7 @@
 
 #include "dispatch/cublas.hpp"
 #include "dispatch/device.hpp"
+#include "dispatch/generic_plan.hpp"
 #include "dispatch/verdicts.hpp"
 #include "unpack/pack_arrays.hpp"
 
@@ -20,14 +21,14 @@ inline constexpr uint64_t kPartialBytes = uint64_t{4} << 20;  // of a workspace,
 inline constexpr uint64_t kCublasWorkspaceBytes = uint64_t{32} << 20;
 
 // Which fused kernel is taken where both could serve.
-enum class KernelChoice { kAuto, kNarrow, kStaged, kWide };
+enum class KernelChoice { kAuto, kNarrow, kStaged, kWide, kGeneric };
 
 struct ContextOptions {
   int device = 0;
   CublasOptions cublas{kCublasWorkspaceBytes, true};
   std::filesystem::path verdict_file;  // read at once, added to by save_verdicts; empty: none
   // Of every plan; for measuring.
-  KernelChoice kernel = KernelChoice::kAuto;
+  KernelChoice kernel = KernelChoice::kAuto;  // kGeneric where the GPU is no Hopper, whatever is asked for
   TeamChoice teams;
   WideChoice wide;
   uint32_t staged_strips = 0;
@@ -67,9 +68,10 @@ class Context {
   std::string verdicts_text_;
 };
 
-// How one product runs fused: by the kernel for few tokens, the staged one for some tens, or the one for many.
+// How one product runs fused: by Hopper's kernel for few tokens, its staged one for some tens, its one for many, or the
+// generic one.
 struct Route {
-  std::variant<LinearPlan, StagedPlan, WidePlan> plan;
+  std::variant<LinearPlan, StagedPlan, WidePlan, GenericPlan> plan;
   const void* kernel = nullptr;
   // Of the workspace: words of sums, and of counters; both are all ones between calls. Where they do not fit into its
   // first kPartialBytes, the sums lie behind these.

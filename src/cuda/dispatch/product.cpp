@@ -65,7 +65,7 @@ Result<void> decode_and_multiply(DevicePack& pack, const LinearCall& call) {
 // Whether this call's memory is as the kernel needs it, and, for exact products, as it was when cuBLAS's order was
 // found out.
 bool fused_can_take(const DevicePack& pack, const Route& route, const LinearCall& call) {
-  if (call.workspace_bytes < route.workspace_bytes()) return false;
+  if (call.workspace_bytes < route.workspace_bytes() || call.y_stride > UINT32_MAX) return false;
   const bool one = call.tokens == 1;
   if (!x_is_mappable(call.x, one ? 0 : call.x_stride)) return false;
   if (!call.exact || one) return true;
@@ -73,7 +73,7 @@ bool fused_can_take(const DevicePack& pack, const Route& route, const LinearCall
   return call.x_stride == grid.cols && call.y_stride == grid.rows && reinterpret_cast<uintptr_t>(call.y) % 16 == 0;
 }
 
-// What a call and its pack tell either kernel.
+// What a call and its pack tell any of the kernels.
 ProductParams product_params(const DevicePack& pack, const RecordGeometry& geometry, const Route& route,
                              const LinearCall& call) {
   const PackArrays& arrays = pack.arrays();
@@ -94,6 +94,15 @@ ProductParams product_params(const DevicePack& pack, const RecordGeometry& geome
   params.early = call.early;
   params.scale = std::ldexp(1.0f, static_cast<int>(arrays.base) - 120);
   return params;
+}
+
+Result<void> launch_generic(const DevicePack& pack, const Route& route, const GenericPlan& plan,
+                            const LinearCall& call) {
+  GenericParams params{product_params(pack, plan, route, call), call.x_stride, plan};
+  void* arguments[] = {&params};
+  return cuda_check(cudaLaunchKernel(route.kernel, dim3(plan.blocks, plan.token_blocks), dim3(plan.threads()),
+                                     arguments, shared_bytes(plan), call.stream),
+                    "linear");
 }
 
 struct LaunchSize {
@@ -150,6 +159,7 @@ Result<void> launch_fused(const DevicePack& pack, const Route& route, const Line
     GLYD_CHECK(map_x(*plan, call.x, call.x_stride, map));
     return launch(route, call, {plan->blocks, plan->threads(), plan->shared_bytes}, &params, map);
   }
+  if (const auto* plan = std::get_if<GenericPlan>(&route.plan)) return launch_generic(pack, route, *plan, call);
   const WidePlan& plan = std::get<WidePlan>(route.plan);
   WideParams params{product_params(pack, plan, route, call), plan};
   GLYD_CHECK(map_x(plan, call.x, call.x_stride, map));
