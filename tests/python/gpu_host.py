@@ -15,6 +15,25 @@ SOURCE = Path(__file__).parent / "host_device" / "host_device.cpp"
 FUSED, DECODED, UNPACK, ROWS = range(4)
 
 
+class HostStream:
+    """A stream whose work is done as it is queued; `log` has what was queued, in order."""
+
+    log = []
+
+    def __init__(self, number):
+        self.cuda_stream = number
+
+    def __eq__(self, other):
+        return self.cuda_stream == other.cuda_stream
+
+    def record_event(self):
+        HostStream.log.append(("record", self.cuda_stream))
+        return len(HostStream.log)
+
+    def wait_event(self, event):
+        HostStream.log.append(("wait", self.cuda_stream, event))
+
+
 class HostRuntime(runtime.CudaRuntime):
     type = "cpu"
     captures = False
@@ -42,6 +61,16 @@ class HostRuntime(runtime.CudaRuntime):
 
     def memory(self, index):
         return 1 << 30, 2 << 30
+
+    def current_stream(self, index):
+        return HostStream(7)
+
+    def new_stream(self, index):
+        return HostStream(8)
+
+    @property
+    def device_now(self):
+        return lambda: 0
 
     @property
     def stream_of(self):

@@ -2,7 +2,7 @@
 
 Exact: the fused kernel, where this process has seen it give the bits of torch.nn.functional.linear for the decoded
 weights at this number of tokens; else the matrix is decoded to temporary memory and torch's own linear runs on it.
-Free: the fused kernel wherever it can run.
+Free: the fused kernel wherever it can run. Matrices of long prompts are decoded ahead (ahead.py).
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from .. import _capi_cuda
 from .._errors import OutOfMemoryError
 from ..hf.tensors import info_of
-from . import exactness
+from . import ahead, exactness
 from .library import lib
 from .packs import open_pack
 from .runtime import runtime
@@ -28,14 +28,13 @@ CALL_BYTES = ctypes.sizeof(_capi_cuda.LinearCall)
 assert CALL.size == CALL_BYTES
 
 
-def raw_linear():
-    """glyd_cuda_linear without checks or conversions: (pack handle, bytes of a call) -> status."""
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
-    return prototype(("glyd_cuda_linear", lib()._cdll))
+def raw(name, *arguments):
+    """A function of the library without checks or conversions; it gives its status."""
+    return ctypes.CFUNCTYPE(ctypes.c_int, *arguments)((name, lib()._cdll))
 
 
 class Product:
-    """One pack, exact or free, with a bias or without. Who holds a Product holds its pack too: it holds only numbers."""
+    """One pack, exact or free, with a bias or without. It holds only numbers: who holds it holds its pack too."""
 
     def __init__(self, opened, info, exact, with_bias):
         self.device = opened.device
@@ -48,8 +47,12 @@ class Product:
         self.seen = set()  # numbers of tokens that decoded once and were not checked
         self.calls = 0
         self.free = 0 if exact else 1
+        self.place, self.following = 0, None  # among the model's products; the one after it, for ahead.py
         self.handle = opened.handle
-        self.linear = raw_linear()
+        self.linear = raw("glyd_cuda_linear", ctypes.c_void_p, ctypes.c_char_p)
+        self.unpack = raw("glyd_cuda_unpack", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        self.device_number = self.device.number
+        self.device_now = runtime.device_now
         self.stream_of = runtime.stream_of
         self.workspaces = self.device._workspaces
         self.autocast = runtime.type
@@ -61,8 +64,9 @@ class Product:
             type(x) is not torch.Tensor
             or x.dtype is not torch.bfloat16
             or not x.is_contiguous()
-            or (bias is not None) is not self.with_bias
-            or self.several
+            or x.get_device() != self.device_number
+            or (self.takes_no(bias) if bias is not None else self.with_bias)
+            or (self.several and self.device_now() != self.index)
             or torch.is_autocast_enabled(self.autocast)
         ):
             return self.general(x, bias)
@@ -94,6 +98,17 @@ class Product:
         self.calls += 1
         return y
 
+    def takes_no(self, bias):
+        """Whether the fused kernel cannot take this bias."""
+        return not (
+            self.with_bias
+            and bias.dtype is torch.bfloat16
+            and bias.get_device() == self.device_number
+            and bias.dim() == 1
+            and bias.shape[0] == self.rows
+            and bias.is_contiguous()
+        )
+
     def take_calls(self):
         calls, self.calls = self.calls, 0
         return calls
@@ -112,6 +127,10 @@ class Product:
         tokens = x.numel() // self.cols
         if not self._decide(tokens):
             return self.decoded(x, bias)
+        if not x.is_contiguous():
+            if self.exact and not (bias is None and exactness.may_copy(self, x, tokens)):
+                return self.decoded(x, bias)
+            x = x.contiguous()
         return self._launch(x, bias, tokens)
 
     def _may_fuse(self, x, bias):
@@ -119,10 +138,8 @@ class Product:
             x.dtype is torch.bfloat16
             and x.dim() > 0
             and x.shape[-1] == self.cols
-            and x.is_contiguous()
             and not torch.is_autocast_enabled(self.autocast)
-            and (bias is not None) is self.with_bias
-            and (bias is None or (bias.dtype is torch.bfloat16 and bias.is_contiguous() and bias.dim() == 1))
+            and (self.with_bias is False if bias is None else not self.takes_no(bias))
         )
 
     def _decide(self, tokens):
@@ -148,7 +165,10 @@ class Product:
 
     def _launch(self, x, bias, tokens):
         y = torch.empty((*x.shape[:-1], self.rows), dtype=torch.bfloat16, device=self.torch_device)
-        with runtime.guard(self.index):
+        if self.several:
+            with runtime.guard(self.index):
+                status = self.launch_into(y, x, bias, tokens, self.free)
+        else:
             status = self.launch_into(y, x, bias, tokens, self.free)
         if status:
             return self._after(status, x, bias)
@@ -177,17 +197,29 @@ class Product:
             ),
         )
 
+    def unpack_to(self, values, stream):
+        """Decodes into `values`, in the order of the source, on a stream."""
+        if self.several:
+            with runtime.guard(self.index):
+                status = self.unpack(self.handle, values.data_ptr(), stream)
+        else:
+            status = self.unpack(self.handle, values.data_ptr(), stream)
+        if status:
+            raise lib().error_of(status)
+
     def weight(self, dtype=torch.bfloat16):
         """[rows, cols], decoded to temporary memory."""
         shape = (self.cols, self.rows) if self.stored_by_inputs else (self.rows, self.cols)
         values = torch.empty(shape, dtype=torch.bfloat16, device=self.torch_device)
-        with runtime.guard(self.index):
-            lib().glyd_cuda_unpack(self.handle, values.data_ptr(), self.stream_of(self.index))
+        self.unpack_to(values, self.stream_of(self.index))
         return (values.t() if self.stored_by_inputs else values).to(dtype)
 
     def decoded(self, x, bias):
         self.calls += 1
         dtype = torch.bfloat16 if torch.is_autocast_enabled(self.autocast) else x.dtype
+        long = x.numel() >= ahead.LEAST_TOKENS * self.cols and dtype is torch.bfloat16
+        if long and ahead.may_decode(self) and not runtime.capturing():
+            return self.device.ahead.multiply(self, x, bias)
         return F.linear(x, self.weight(dtype), bias)
 
 

@@ -48,6 +48,17 @@ class CudaRuntime:
         """(free, all) bytes."""
         return torch.cuda.mem_get_info(index)
 
+    def current_stream(self, index):
+        return torch.cuda.current_stream(index)
+
+    def new_stream(self, index):
+        return torch.cuda.Stream(index)
+
+    @property
+    def device_now(self):
+        """A function without arguments: the number of the current GPU."""
+        return torch._C._cuda_getDevice
+
     @property
     def stream_of(self):
         """A function: the number of a GPU -> its current stream, as an integer."""
@@ -92,10 +103,12 @@ class Device:
         self.index = index
         self.torch_device = torch_device(index)
         self.several = runtime.device_count() > 1
+        self.number = index if runtime.type == "cuda" else -1  # Tensor.get_device() of what lies here
         self.verdicts = {}  # (rows, cols, tokens, bias) -> whether the fused product gave torch's bits
         self.workspace_bytes = 0
         self._workspaces = {}  # stream -> tensor
         self._retired = []
+        self._ahead = None
         self._lock = threading.RLock()
         options = _capi_cuda.CudaOptions(device=index, full_precision_reduction=runtime.full_precision_reduction())
         context = ctypes.c_void_p()
@@ -103,6 +116,16 @@ class Device:
             torch.empty(0, device=self.torch_device)  # torch's own context first
             lib().glyd_cuda_create(ctypes.byref(options), ctypes.byref(context))
         self.context = context.value
+
+    @property
+    def ahead(self):
+        if self._ahead is None:
+            with self._lock:
+                if self._ahead is None:
+                    from .ahead import Ahead
+
+                    self._ahead = Ahead(self.index)
+        return self._ahead
 
     def stream(self):
         return runtime.stream_of(self.index)

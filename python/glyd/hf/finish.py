@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from .._errors import CorruptError, UnsupportedError
+from ..gpu.exactness import TOKENS, prepare_model
 from ..gpu.runtime import on_gpu
 from . import products, report, tensors
 from .experts import GlydExperts, Holder, check_stacks, is_experts, stack_parameters
@@ -57,13 +58,17 @@ def finish_loading(model, quantizer):
 
 def settle(model, asked, decoded_at_load=()):
     """The last steps of every way to a packed model: exact or free, and what the report says."""
-    from ..gpu.exactness import prepare_model
-
-    exact, reason = choose_exact(model, asked)
+    exact, reason, summary = choose_exact(model, asked)
     set_exact(model, exact)
-    if exact and asked != "auto":
-        prepare_model(model)
-    model.glyd_state = {"exact": exact, "reason": reason, "asked": asked, "decoded_at_load": list(decoded_at_load)}
+    if any_on_gpu(model) and (summary is None or not exact):
+        summary = prepare_model(model, TOKENS if exact else ())
+    model.glyd_state = {
+        "exact": exact,
+        "reason": reason,
+        "asked": asked,
+        "routes": summary.routes() if summary else {},
+        "decoded_at_load": list(decoded_at_load),
+    }
     report.install()
 
 
@@ -217,18 +222,20 @@ def repack(model, layout):
 
 
 def choose_exact(model, asked):
-    """(exact?, why). "auto" is exact where one token's exact product of the largest matrix costs at most 10% more."""
-    if asked is not False and asked is not True and any_on_gpu(model):
-        exact, reason = choose_exact_on_gpu(model)
-        say_choice(exact, reason)
-        return exact, reason
-    if asked is not False and asked is not True:
+    """(exact?, why, what is known of the products on a GPU or None)."""
+    if asked is True or asked is False:
+        return asked, f"exact={asked} was asked for", None
+    summary = None
+    if any_on_gpu(model):
+        set_exact(model, True)
+        summary = prepare_model(model)
+        exact, reason = summary.worth_it(), summary.reason()
+    else:  # exact where one token's exact product of the largest matrix costs at most 10% more
         ratio, rows, cols = exact_cost(model)
         exact = ratio <= MOST_EXACT_COST
         reason = f"an exact product of {rows}x{cols} takes {ratio:.1f} times as long as a free one on this CPU"
-        say_choice(exact, reason)
-        return exact, reason
-    return asked, f"exact={asked} was asked for"
+    say_choice(exact, reason)
+    return exact, reason, summary
 
 
 def say_choice(exact, reason):
@@ -240,18 +247,6 @@ def say_choice(exact, reason):
 
 def any_on_gpu(model):
     return any(on_gpu(pack) for _, module in packed_modules(model) for _, pack in module.glyd_packs())
-
-
-def choose_exact_on_gpu(model):
-    """Exact where every product at 1-16, 24, 32, 48 and 64 tokens runs fused with torch's bits on this GPU."""
-    from ..gpu.exactness import TOKENS, prepare_model
-
-    set_exact(model, True)
-    summary = prepare_model(model)
-    other = summary.first_other()
-    if other is None:
-        return True, f"every product of {len(summary.shapes)} shapes at {len(TOKENS)} numbers of tokens is as torch's"
-    return False, other
 
 
 _cost_of_shape = {}

@@ -45,6 +45,8 @@ class Packed:
                 f"{type(self).__name__}.{name} is packed and cannot be set or trained. For weights that change, load "
                 "the model in bf16 (glyd.unpack gives its files back)."
             )
+        if name.endswith(SUFFIX):
+            self.glyd_unbind()
         super().__setattr__(name, value)
 
     def glyd_unbind(self):
@@ -305,6 +307,7 @@ def packed_modules(model):
 def set_exact(model, exact):
     """exact=True: torch's own sums, the bits of the bf16 model. exact=False: straight from the packed bytes."""
     for _, module in packed_modules(model):
-        module.glyd_exact = bool(exact)
-        module.glyd_unbind()
+        if module.glyd_exact != bool(exact):
+            module.glyd_exact = bool(exact)
+            module.glyd_unbind()
     return model

@@ -51,7 +51,8 @@ def test_exact_products_are_torchs(shape, bias, layout):
 def test_large_shapes_run_fused_and_exact():
     module, weight, _ = packed_linear(4096, 4096)
     summary = exactness.prepare_model(torch.nn.Sequential(module))
-    assert summary.first_other() is None, summary.first_other()
+    assert summary.share == 0 and summary.worth_it(), summary.reason()
+    assert list(summary.routes()) == ["4096x4096 fast"] and list(summary.routes()["4096x4096 fast"]) == ["fused"]
     product = module.glyd_fast
     assert all(product.fused[tokens] for tokens in exactness.TOKENS)
     for tokens in exactness.TOKENS:

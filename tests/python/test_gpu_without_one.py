@@ -1,0 +1,231 @@
+"""The GPU side of the package over a stand-in for libglyd_cuda whose device is the CPU (gpu_host.py)."""
+
+import copy
+import gc
+
+import glyd
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import MODELS, load_bf16, same_bits, token_ids
+from glyd.gpu import ahead, exactness, packs, runtime
+from glyd.hf import tensors
+from gpu_host import DECODED, FUSED, UNPACK, HostRuntime, HostStream, build, host_gpu
+
+
+@pytest.fixture(scope="module")
+def library_file(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("host_device"))
+
+
+@pytest.fixture
+def device(library_file, monkeypatch):
+    # Sums of small whole numbers are exact in any order, so the stand-in's fused products are torch's.
+    monkeypatch.setattr(exactness.TorchCheck, "random", lambda check, *shape: whole_numbers(*shape))
+    with host_gpu(library_file) as found:
+        found.agree(True)
+        yield found
+
+
+def whole_numbers(*shape, seed=0):
+    return torch.randint(-2, 3, shape, generator=torch.Generator().manual_seed(seed)).to(torch.bfloat16)
+
+
+def packed_linear(rows, cols, bias=False, exact=True):
+    module = torch.nn.Linear(cols, rows, bias=bias, dtype=torch.bfloat16)
+    module.weight.data = whole_numbers(rows, cols, seed=rows)
+    if bias:
+        module.bias.data = whole_numbers(rows, seed=3)
+    weight = module.weight.data.clone()
+    box = torch.nn.Sequential(module)
+    glyd.gpu.compress(box, exact=exact)
+    return box[0], weight, module.bias
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@torch.no_grad()
+def test_proven_products_run_fused(device, bias):
+    module, weight, added = packed_linear(64, 128, bias)
+    for tokens in (1, 3, 16, 48):
+        x = whole_numbers(2, tokens, 128)[:1]
+        with device.counting(FUSED) as fused, device.counting(UNPACK) as unpacked:
+            assert same_bits(module(x), F.linear(x, weight, added))
+        assert (fused, unpacked) == ([1], [0]), f"{tokens} tokens"
+
+
+@torch.no_grad()
+def test_what_is_not_proven_is_decoded_and_multiplied_by_torch(device):
+    device.agree(False)
+    module, weight, _ = packed_linear(64, 128)
+    for tokens in (1, 5, 100):
+        x = torch.randn(1, tokens, 128).to(torch.bfloat16)
+        with device.counting(FUSED) as fused, device.counting(UNPACK) as unpacked, device.counting(DECODED) as decoded:
+            assert same_bits(module(x), F.linear(x, weight))
+        assert (fused, unpacked, decoded) == ([0], [1], [0])
+
+
+@torch.no_grad()
+def test_a_verdict_needs_torchs_own_linear(device, monkeypatch):
+    """The library says the product is exact; torch's linear gives something else: it is decoded."""
+    module, weight, _ = packed_linear(64, 128, exact=False)
+    glyd.set_exact(module, True)
+    torchs = F.linear
+    with monkeypatch.context() as patch:
+        patch.setattr(exactness.F, "linear", lambda x, w, b=None: torchs(x, w, b) + 1)
+        summary = exactness.prepare_model(torch.nn.Sequential(module), [4])
+    assert list(summary.routes()["64x128 fast"]) == ["decode: the fused sums differ from torch's"]
+    with device.counting(UNPACK) as unpacked:
+        assert same_bits(module(whole_numbers(4, 128)), F.linear(whole_numbers(4, 128), weight))
+    assert unpacked == [1]
+
+
+@torch.no_grad()
+def test_inputs_that_the_kernel_cannot_take(device):
+    module, weight, bias = packed_linear(64, 128, True)
+    x = whole_numbers(1, 4, 128)
+    module(x)
+    product = module.glyd_fast
+    product.device_number, product.torch_device = 1, torch.device("cuda:1")  # as if the pack were on another GPU
+    with device.counting(FUSED) as fused, pytest.raises(RuntimeError, match="the input is on cpu, .* on cuda:1"):
+        module(x)
+    assert fused == [0]
+    product.device_number, product.torch_device = -1, x.device
+    with pytest.raises(RuntimeError):
+        module(whole_numbers(1, 4, 64))
+    assert torch.equal(module.float()(x.float()), F.linear(x.float(), weight.float(), bias.float()))
+    for wrong in (bias.detach().float(), bias.detach().repeat(2), bias.detach().repeat(2)[::2][:32]):
+        module.bias = torch.nn.Parameter(wrong)
+        with device.counting(FUSED) as fused, pytest.raises(RuntimeError):
+            module(x)
+        assert fused == [0]
+
+
+@torch.no_grad()
+def test_the_last_tokens_of_several_prompts(device, monkeypatch):
+    monkeypatch.setattr(exactness, "LEAST_OUTPUTS", 100)
+    module, weight, _ = packed_linear(64, 128)
+    prompts = whole_numbers(4, 9, 128)
+    last = prompts[:, -1:, :]
+    with device.counting(FUSED) as fused:
+        assert same_bits(module(last), F.linear(last, weight))
+    assert fused == [1]
+    for other in (prompts[:, 3:5], whole_numbers(4, 129)[:, :128]):
+        with device.counting(FUSED) as fused:
+            assert same_bits(module(other), F.linear(other, weight))
+        assert fused == [0]
+
+
+@torch.no_grad()
+def test_long_prompts_decode_ahead(device):
+    chain = torch.nn.Sequential(*(torch.nn.Linear(128, 128, bias=False, dtype=torch.bfloat16) for _ in range(4)))
+    weights = [module.weight.data.clone() for module in chain]
+    glyd.gpu.compress(chain, exact=True)
+    x = torch.randn(1, ahead.LEAST_TOKENS, 128).to(torch.bfloat16)
+    for order in ((0, 1, 2, 3), (0, 1, 2, 3), (1, 0, 2, 3), (1, 0, 2, 3), (1, 0, 2, 3)):
+        for place in order:
+            assert same_bits(chain[place](x), F.linear(x, weights[place]))
+    for order, least in (((1, 0, 2, 3), 4), ((1, 0, 2, 3), 4)):
+        with device.counting(UNPACK) as unpacked:
+            for place in order:
+                assert same_bits(chain[place](x), F.linear(x, weights[place]))
+        assert unpacked == [least]  # each matrix once: what was learned holds
+
+
+@torch.no_grad()
+def test_decoding_ahead_waits_for_memory_and_for_what_it_made(device):
+    chain = torch.nn.Sequential(*(torch.nn.Linear(64, 64, bias=False, dtype=torch.bfloat16) for _ in range(2)))
+    glyd.gpu.compress(chain, exact=True)
+    HostStream.log.clear()
+    x = torch.randn(ahead.LEAST_TOKENS, 64).to(torch.bfloat16)
+    chain[0](x)
+    first = HostStream.log[:]
+    assert first == [("record", 7), ("wait", 8, 1), ("record", 8)]
+    chain[1](x)
+    assert HostStream.log[3] == ("wait", 7, 3)
+
+
+@torch.no_grad()
+def test_short_prompts_and_captures_do_not_decode_ahead(device):
+    chain = torch.nn.Sequential(*(torch.nn.Linear(64, 64, bias=False, dtype=torch.bfloat16) for _ in range(2)))
+    glyd.gpu.compress(chain, exact=True)
+    HostStream.log.clear()
+    chain(torch.randn(ahead.LEAST_TOKENS - 1, 64).to(torch.bfloat16))
+    HostRuntime.captures = True
+    chain(torch.randn(ahead.LEAST_TOKENS, 64).to(torch.bfloat16))
+    assert HostStream.log == []
+
+
+@torch.no_grad()
+def test_nothing_is_checked_while_a_graph_is_captured(device):
+    module, weight, _ = packed_linear(64, 128, exact=False)
+    glyd.set_exact(module, True)
+    HostRuntime.captures = True
+    x = whole_numbers(21, 128)
+    with device.counting(UNPACK) as unpacked:
+        assert same_bits(module(x), F.linear(x, weight))
+    assert unpacked == [1] and 21 not in module.glyd_fast.fused
+    HostRuntime.captures = False
+    module(x)
+    assert module.glyd_fast.fused[21]
+
+
+def test_auto_is_exact_where_little_is_decoded(device, capsys):
+    def chosen():
+        model = glyd.from_pretrained(MODELS["tiny-qwen3"])
+        said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("glyd:")]
+        return model.glyd_report().to_dict(), said
+
+    found, said = chosen()
+    assert found["exact"] is True and "no product has to be decoded" in found["reason"] and len(said) == 1
+    assert {"fused"} <= {route for routes in found["routes"].values() for route in routes}
+    device.agree(False)
+    runtime._devices.clear()  # and their verdicts
+    found, said = chosen()
+    assert found["exact"] is False and "100% of the weights" in found["reason"] and "free products" in said[0]
+
+
+def test_a_model_runs_saves_and_loads(device, tmp_path):
+    device.agree(False)
+    ids = token_ids(20, 2)
+    with torch.no_grad():
+        expected = load_bf16("tiny-qwen3")(ids).logits
+        model = glyd.from_pretrained(MODELS["tiny-qwen3"], exact=True, verify=True)
+        assert same_bits(model(ids).logits, expected)
+        assert same_bits(copy.deepcopy(model)(ids).logits, expected)
+        glyd.save_pretrained(model, tmp_path / "packed")
+        again = glyd.from_pretrained(tmp_path / "packed", exact=True)
+        assert same_bits(again(ids).logits, expected)
+    assert "decode" in str(again.glyd_report())
+
+
+@torch.no_grad()
+def test_experts_run_on_the_device(device):
+    device.agree(False)
+    ids = token_ids(7, 2)
+    model = glyd.from_pretrained(MODELS["tiny-qwen3-moe"], exact=True)
+    assert same_bits(model(ids).logits, load_bf16("tiny-qwen3-moe")(ids).logits)
+
+
+@torch.no_grad()
+def test_other_packs_in_a_module_are_bound_anew(device):
+    module, _, _ = packed_linear(64, 128)
+    x = whole_numbers(3, 128)
+    module(x)
+    other = whole_numbers(64, 128, seed=9)
+    module.weight_glyd = tensors.pack_tensor(other, "fast")
+    assert same_bits(module(x), F.linear(x, other))
+    third = whole_numbers(64, 128, seed=10)
+    state = {"weight_glyd": tensors.pack_tensor(third, "fast")}
+    if state["weight_glyd"].shape == module.weight_glyd.shape:
+        module.load_state_dict(state)
+        assert same_bits(module(x), F.linear(x, third))
+
+
+def test_a_handle_goes_with_its_pack(device):
+    pack = tensors.pack_tensor(whole_numbers(64, 128), "fast")
+    tensors.decode(pack)
+    place = pack.data_ptr()
+    assert place in packs._open and packs.open_pack(pack[:]) is packs.open_pack(pack)
+    del pack
+    gc.collect()
+    assert place not in packs._open
