@@ -38,8 +38,8 @@ typedef struct glyd_cuda_options {
   uint32_t
       full_precision_reduction;    /* 1: as torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False */
   uint64_t cublas_workspace_bytes; /* 0: 32 MiB, torch's own on Hopper; exactness depends on it */
-  const char* verdict_file;        /* a path: verdicts on exactness are read from there (this loads cuBLAS), and those of
-                                      glyd_cuda_prepare added to it; null: no file is touched */
+  const char* verdict_file; /* a path: verdicts on exactness are read from there (this loads cuBLAS), and those of
+                               glyd_cuda_prepare added to it; null: no file is touched */
 } glyd_cuda_options;
 
 /* GLYD_ERROR_UNSUPPORTED where there is no GPU, or none that this build serves. `options` may be null. */
@@ -85,6 +85,9 @@ GLYD_API glyd_status glyd_cuda_pack_tensor(glyd_cuda_context* context, const gly
 
 /* The whole tensor in the source's order, stack*rows*cols values. */
 GLYD_API glyd_status glyd_cuda_unpack(glyd_cuda_pack* pack, uint16_t* bf16, void* stream) GLYD_NOEXCEPT;
+/* One matrix of the stack, as [rows, cols] whatever the source's order: what glyd_cuda_linear multiplies by. */
+GLYD_API glyd_status glyd_cuda_unpack_matrix(glyd_cuda_pack* pack, uint64_t matrix, uint16_t* bf16,
+                                             void* stream) GLYD_NOEXCEPT;
 /* Embedding look-up: out[i * cols ...] = row `indices[i]` of matrix 0; `indices` is device memory. An index that is no
  * row gives zeros. */
 GLYD_API glyd_status glyd_cuda_rows(glyd_cuda_pack* pack, const int64_t* indices, uint64_t count, uint16_t* out,
@@ -118,6 +121,33 @@ typedef struct glyd_cuda_linear_call {
  * found them equal to cuBLAS's; else the matrix is decoded to the workspace and multiplied by cuBLAS. "Exact" is of
  * finite results and infinities; a NaN is a NaN of either's making. */
 GLYD_API glyd_status glyd_cuda_linear(glyd_cuda_pack* pack, const glyd_cuda_linear_call* call) GLYD_NOEXCEPT;
+
+/* glyd_cuda_linear(packs[i], calls + i) for i = 0 ... count - 1, say the projections of one input: each by its own
+ * route and its own sums. All calls have the struct_size of the first, by which the array is walked. Arguments of all
+ * are checked before the first is enqueued. Members may share a workspace where they share the stream. */
+GLYD_API glyd_status glyd_cuda_linear_group(glyd_cuda_pack* const* packs, const glyd_cuda_linear_call* calls,
+                                            uint64_t count) GLYD_NOEXCEPT;
+
+typedef struct glyd_cuda_experts_call {
+  size_t struct_size;
+  const uint16_t* x; /* [tokens, cols], sorted by expert, x_stride values a row */
+  uint64_t tokens, x_stride;
+  const int32_t* ends;  /* device memory, [stack]: expert e has the rows ends[e - 1] (0 for the first) to ends[e] */
+  uint64_t most_tokens; /* of one expert, where the product is exact: at most 64; 0: `tokens` */
+  const uint16_t* bias; /* [stack, rows], or null */
+  uint16_t* y;          /* [tokens, rows], y_stride values a row; rows of no expert are left alone */
+  uint64_t y_stride;
+  uint32_t any_order; /* 0: each expert as glyd_cuda_linear; 1: fp32 sums in ascending k */
+  void* stream;
+} glyd_cuda_experts_call;
+
+/* The products of all matrices of a stack, each by its own rows of x, in one launch; experts without rows cost nothing.
+ * `ends` is read on the device: the host does not know how many tokens an expert has, so an exact product wants
+ * glyd_cuda_prepare to have found every number from 1 to most_tokens exact (an expert with more is then multiplied, but
+ * maybe in another order). GLYD_ERROR_UNSUPPORTED, with the reason, where only glyd_cuda_linear an expert will do:
+ * other layouts than `fast`, products that are not exact when fused, rows of x that are not aligned to 16 bytes. Needs
+ * no workspace. */
+GLYD_API glyd_status glyd_cuda_linear_experts(glyd_cuda_pack* pack, const glyd_cuda_experts_call* call) GLYD_NOEXCEPT;
 
 /* For each number of tokens, unless known: decodes the first matrix, multiplies several inputs by cuBLAS as
  * torch.nn.functional.linear does and by the fused kernel, compares bits, and keeps the verdict in the context for

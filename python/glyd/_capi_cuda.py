@@ -52,6 +52,22 @@ class LinearCall(Sized):  # glyd_cuda_linear_call
     ]
 
 
+class ExpertsCall(Sized):  # glyd_cuda_experts_call
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("x", c_void_p),
+        ("tokens", c_uint64),
+        ("x_stride", c_uint64),
+        ("ends", c_void_p),
+        ("most_tokens", c_uint64),
+        ("bias", c_void_p),
+        ("y", c_void_p),
+        ("y_stride", c_uint64),
+        ("any_order", c_uint32),
+        ("stream", c_void_p),
+    ]
+
+
 class RouteInfo(Sized):  # glyd_cuda_route_info
     _fields_ = [
         ("struct_size", c_size_t),
@@ -66,6 +82,7 @@ STRUCTS = {
     "glyd_cuda_options": CudaOptions,
     "glyd_cuda_pack_call": PackCall,
     "glyd_cuda_linear_call": LinearCall,
+    "glyd_cuda_experts_call": ExpertsCall,
     "glyd_cuda_route_info": RouteInfo,
 }
 
@@ -82,10 +99,13 @@ SIGNATURES = {
     "glyd_cuda_pack_bound": (Status, [POINTER(Shape), Out64, Out64]),
     "glyd_cuda_pack_tensor": (Status, [c_void_p, POINTER(PackCall), c_void_p, Out64]),
     "glyd_cuda_unpack": (Status, [c_void_p, c_void_p, c_void_p]),
+    "glyd_cuda_unpack_matrix": (Status, [c_void_p, c_uint64, c_void_p, c_void_p]),
     "glyd_cuda_rows": (Status, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p]),
     "glyd_cuda_linear_workspace": (Status, [c_void_p, Out64, Out64]),
     "glyd_cuda_init_workspace": (Status, [c_void_p, c_void_p, c_uint64, c_void_p]),
     "glyd_cuda_linear": (Status, [c_void_p, POINTER(LinearCall)]),
+    "glyd_cuda_linear_group": (Status, [POINTER(c_void_p), POINTER(LinearCall), c_uint64]),
+    "glyd_cuda_linear_experts": (Status, [c_void_p, POINTER(ExpertsCall)]),
     "glyd_cuda_prepare": (Status, [c_void_p, Out64, c_uint64, c_uint32]),
     "glyd_cuda_route": (Status, [c_void_p, c_uint64, c_uint32, c_uint32, POINTER(RouteInfo)]),
     "glyd_cuda_self_check": (Status, [c_void_p, c_uint64, c_uint32, Out64]),

@@ -36,6 +36,7 @@ SCALARS = {
     "char**": ctypes.POINTER(ctypes.c_char_p),
     "void*": ctypes.c_void_p,
     "uint16_t*": ctypes.c_void_p,
+    "int32_t*": ctypes.c_void_p,
     "int64_t*": ctypes.c_void_p,
     "uint64_t*": ctypes.POINTER(ctypes.c_uint64),
     "glyd_layout*": ctypes.POINTER(_capi.Layout),

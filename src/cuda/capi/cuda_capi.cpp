@@ -79,6 +79,20 @@ glyd_status glyd_cuda_unpack(glyd_cuda_pack* pack, uint16_t* bf16, void* stream)
   });
 }
 
+glyd_status glyd_cuda_unpack_matrix(glyd_cuda_pack* pack, uint64_t matrix, uint16_t* bf16, void* stream) noexcept {
+  return guarded([&]() -> Result<void> {
+    GLYD_CHECK(need(pack != nullptr, "pack"));
+    const Grid& grid = pack->pack->header().grid;
+    if (matrix >= grid.stack) return invalid_argument("unpack_matrix: matrix {} of a stack of {}", matrix, grid.stack);
+    if (grid.rows * grid.cols == 0) return Ok{};
+    GLYD_CHECK(need(bf16 != nullptr, "bf16"));
+    const cuda::ScopedDevice scope(device_of(pack));
+    return cuda::cuda_check(
+        cuda::launch_unpack_matrix(pack->pack->arrays(), matrix, bf16, multiprocessors(pack), stream_of(stream)),
+        "unpack_matrix");
+  });
+}
+
 glyd_status glyd_cuda_rows(glyd_cuda_pack* pack, const int64_t* indices, uint64_t count, uint16_t* out,
                            void* stream) noexcept {
   return guarded([&]() -> Result<void> {
@@ -104,23 +118,6 @@ glyd_status glyd_cuda_init_workspace(glyd_cuda_context* context, void* workspace
     GLYD_CHECK(need(context != nullptr && (workspace != nullptr || bytes == 0), "workspace"));
     const cuda::ScopedDevice scope(context->context->device().ordinal);
     return cuda::initialise_workspace(workspace, bytes, stream_of(stream));
-  });
-}
-
-glyd_status glyd_cuda_linear(glyd_cuda_pack* pack, const glyd_cuda_linear_call* call) noexcept {
-  return guarded([&]() -> Result<void> {
-    GLYD_CHECK(need(pack != nullptr, "pack"));
-    GLYD_TRY(const glyd_cuda_linear_call given, read_struct(call, "call"));
-    cuda::LinearCall wanted;
-    wanted.matrix = given.matrix;
-    wanted.x = given.x, wanted.tokens = given.tokens, wanted.x_stride = given.x_stride;
-    wanted.bias = given.bias;
-    wanted.y = given.y, wanted.y_stride = given.y_stride;
-    wanted.exact = given.any_order == 0, wanted.early = given.early_launch != 0;
-    wanted.workspace = given.workspace, wanted.workspace_bytes = given.workspace_bytes;
-    wanted.stream = stream_of(given.stream);
-    const cuda::ScopedDevice scope(device_of(pack));
-    return cuda::linear(*pack->pack, wanted);
   });
 }
 

@@ -249,7 +249,7 @@ const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits) {
 }
 
 const Route* DevicePack::exact_route(uint64_t tokens, bool bias) {
-  if (tokens < 1 || tokens > kMostFusedTokens) return nullptr;
+  if (tokens < 1 || tokens > kMostFusedTokens || !may_fuse_exactly(header_, tokens)) return nullptr;
   std::atomic<const Route*>* const cached = tokens <= kMostNarrowTokens ? &exact_[2 * tokens + bias] : nullptr;
   if (cached != nullptr) {
     if (const Route* route = cached->load(std::memory_order_acquire)) return route;

@@ -76,15 +76,8 @@ bool fused_can_take(const DevicePack& pack, const Route& route, const LinearCall
 // What a call and its pack tell any of the kernels.
 ProductParams product_params(const DevicePack& pack, const RecordGeometry& geometry, const Route& route,
                              const LinearCall& call) {
-  const PackArrays& arrays = pack.arrays();
-  const uint64_t first = call.matrix * arrays.grid.strips_a_matrix();
   uint8_t* const workspace = static_cast<uint8_t*>(call.workspace);
-  ProductParams params;
-  params.planes = arrays.arrays[fast::kPlanes] + first * geometry.strip_bytes;
-  params.slots = arrays.slot_bytes == 0 ? pack.context().zeros()
-                                        : arrays.arrays[fast::kPatches] + first * geometry.strip_slot_bytes;
-  params.overflow = reinterpret_cast<const uint32_t*>(arrays.arrays[fast::kOverflow]);
-  params.overflow_words = static_cast<uint32_t>(std::min<uint64_t>(arrays.bytes[fast::kOverflow] / 4, 0xffffffffu));
+  ProductParams params = weight_params(pack, geometry, call.matrix);
   params.x = call.x;
   params.bias = call.bias;
   params.y = call.y;
@@ -92,7 +85,6 @@ ProductParams product_params(const DevicePack& pack, const RecordGeometry& geome
   params.arrivals = reinterpret_cast<uint32_t*>(workspace + (route.sums_outside() ? 0 : route.sum_bytes));
   params.y_stride = static_cast<uint32_t>(call.y_stride);
   params.early = call.early;
-  params.scale = std::ldexp(1.0f, static_cast<int>(arrays.base) - 120);
   return params;
 }
 
@@ -134,6 +126,19 @@ Result<void> launch(const Route& route, const LinearCall& call, const LaunchSize
 
 }  // namespace
 
+ProductParams weight_params(const DevicePack& pack, const RecordGeometry& geometry, uint64_t matrix) {
+  const PackArrays& arrays = pack.arrays();
+  const uint64_t first = matrix * arrays.grid.strips_a_matrix();
+  ProductParams params;
+  params.planes = arrays.arrays[fast::kPlanes] + first * geometry.strip_bytes;
+  params.slots = arrays.slot_bytes == 0 ? pack.context().zeros()
+                                        : arrays.arrays[fast::kPatches] + first * geometry.strip_slot_bytes;
+  params.overflow = reinterpret_cast<const uint32_t*>(arrays.arrays[fast::kOverflow]);
+  params.overflow_words = static_cast<uint32_t>(std::min<uint64_t>(arrays.bytes[fast::kOverflow] / 4, 0xffffffffu));
+  params.scale = std::ldexp(1.0f, static_cast<int>(arrays.base) - 120);
+  return params;
+}
+
 uint64_t linear_workspace_bytes(const DevicePack& pack) {
   const Grid& grid = pack.header().grid;
   const uint64_t matrix_bytes = grid.rows * grid.cols * 2;
@@ -166,6 +171,12 @@ Result<void> launch_fused(const DevicePack& pack, const Route& route, const Line
   return launch(route, call, {plan.blocks(), plan.threads(), plan.shared_bytes, plan.cluster}, &params, map);
 }
 
+Result<void> linear_group(std::span<DevicePack* const> packs, std::span<const LinearCall> calls) {
+  for (size_t i = 0; i < packs.size(); ++i) GLYD_CHECK(check_call(*packs[i], calls[i]));
+  for (size_t i = 0; i < packs.size(); ++i) GLYD_CHECK(linear(*packs[i], calls[i]));
+  return Ok{};
+}
+
 Result<void> linear(DevicePack& pack, const LinearCall& call) {
   GLYD_CHECK(check_call(pack, call));
   const Grid& grid = pack.header().grid;
@@ -193,6 +204,9 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
   if (header.grid.cols % 8 != 0) return decode("decode and cuBLAS: columns do not divide by 8");
   if (exact && header.grid.rows % 8 != 0)
     return decode("decode and cuBLAS: rows do not divide by 8, so cuBLAS's order is another");
+  if (exact && !may_fuse_exactly(header, tokens))
+    return decode(
+        "decode and cuBLAS: exponents of this tensor are so far from 1 that shifted sums may leave fp32's range");
   Verdict verdict;
   if (exact && !pack.context().find_verdict({header.grid.rows, header.grid.cols, tokens, bias}, verdict)) {
     return decode("decode and cuBLAS: not prepared, so not known to be exact");

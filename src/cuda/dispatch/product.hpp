@@ -36,7 +36,12 @@ Result<void> initialise_workspace(void* workspace, uint64_t bytes, cudaStream_t 
 
 // No allocation, no synchronisation; may be captured into a graph.
 Result<void> linear(DevicePack& pack, const LinearCall& call);
+// Several in one call; all are checked before the first is launched.
+Result<void> linear_group(std::span<DevicePack* const> packs, std::span<const LinearCall> calls);
 RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact);
+
+// The members that a matrix of a `fast` pack decides.
+ProductParams weight_params(const DevicePack& pack, const RecordGeometry& geometry, uint64_t matrix);
 
 // Runs one fused product as `route` says.
 Result<void> launch_fused(const DevicePack& pack, const Route& route, const LinearCall& call);
