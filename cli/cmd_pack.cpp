@@ -39,6 +39,10 @@ std::string summary(const nlohmann::ordered_json& document) {
     table.row({"checked", document.at("verified").get<bool>()
                               ? "every packed tensor was decoded and compared before it was written"
                               : "no (--no-verify); `glyd verify` does it now"});
+  if (const uint64_t resumed = document.at("shards_resumed"); resumed > 0) {
+    table.row({"resumed", fmt::format("{} of {} shards were done by a pack that was stopped", format_count(resumed),
+                                      format_count(document.at("shards")))});
+  }
   table.row({"time", format_seconds(document.at("seconds"))});
   return table.text();
 }
@@ -63,9 +67,16 @@ int pack(const PackArguments& arguments, const Common& common) {
   glyd_status status = GLYD_OK;
   {
     Progress progress("packing", common);
+    progress.goes_on();
     options.progress = &Progress::callback;
     options.user = &progress;
     status = glyd_checkpoint_pack(arguments.source.c_str(), arguments.target.c_str(), &options, document.out());
+  }
+  if (status == GLYD_OK && nlohmann::ordered_json::parse(document.data()).at("bf16_bytes") == 0) {
+    print_note(fmt::format("{}: no bf16 matrices, so nothing became smaller: only bf16 is packed, every other dtype is "
+                           "carried as it is. `glyd compress` takes any file",
+                           arguments.source),
+               common);
   }
   return finish_summary(status, document, common, summary);
 }
@@ -89,7 +100,10 @@ void declare_pack(Verb& verb) {
               Offer::kChoices, {"fast", "small", "auto", "mma12", "mma"});
   verb.threads_option(arguments->threads);
   verb.revision_option(arguments->revision);
-  verb.flag("--overwrite", arguments->overwrite, "replace OUT if it is a packed model already, or an empty directory");
+  verb.flag(
+      "--overwrite", arguments->overwrite,
+      "replace OUT if it is a packed model already, or an empty directory; refused if that would lose files in it "
+      "that SRC does not have");
   verb.flag("--no-verify", arguments->no_verify, "do not decode and compare each tensor");
   verb.flag("--hash-files", arguments->hash_files,
             "keep the sha256 of each whole source file too (reads the source twice)");
@@ -97,10 +111,13 @@ void declare_pack(Verb& verb) {
                    "glyd pack Qwen/Qwen3-8B qwen3-8b-glyd --revision main",
                    "glyd pack model.safetensors model-glyd --json"};
   verb.notes = {
-      "OUT appears only when it is whole. Work goes on in .OUT.glyd-staging beside it; a pack that was stopped is "
-      "taken up from there by the next "
-      "one to the same OUT, which also takes the staging directory away.",
-      "Tensors of other dtypes (fp32, fp16, fp8, integers) are carried as they are."};
+      "OUT appears only when it is whole. Work goes on in .OUT.glyd-staging beside it. A pack that was stopped "
+      "(Ctrl-C, "
+      "a full disk, `kill -9`) leaves its finished shards there, of which a model may have one or many; the same pack "
+      "goes on from them, says so, and takes the directory away. To give it up, remove the directory.",
+      "In OUT nothing may be edited or added: change the source and pack it again.",
+      "Tensors of other dtypes (fp32, fp16, fp8, integers) are carried as they are. Permissions are kept, times are "
+      "not; a symbolic link is packed as the file that it leads to."};
   verb.run = [arguments](const Common& common) { return pack(*arguments, common); };
 }
 

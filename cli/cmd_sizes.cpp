@@ -47,7 +47,8 @@ std::string model_table(const nlohmann::ordered_json& model) {
   }
   table.rule();
   table.row(cells("all", format_count(count), model.at("total")));
-  std::string text = model.at("name").get<std::string>() + "\n\n" + table.text();
+  std::string text = model.at("name").get<std::string>() + "\n\n";
+  text += count > 0 ? table.text() : "No bf16 matrices: packing would save nothing.\n";
   const nlohmann::ordered_json& carried = model.at("carried");
   if (carried.at("count").get<uint64_t>() > 0) {
     std::vector<std::string> dtypes;

@@ -1,6 +1,7 @@
 // cmd_unpack.cpp - glyd unpack DIR OUT.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,14 +15,23 @@ namespace {
 struct UnpackArguments {
   std::string directory, target;
   int threads = 0;
-  bool overwrite = false;
+  bool overwrite = false, salvage = false;
 };
+
+std::string summary(const nlohmann::ordered_json& done) {
+  const uint64_t files = done.at("files");
+  return fmt::format("unpacked {}: {} file{}, {}, {} ({})\n", done.at("target").get<std::string>(), format_count(files),
+                     files == 1 ? "" : "s", format_bytes(done.at("bytes")),
+                     done.at("ok").get<bool>() ? "every hash checked" : "but for what follows",
+                     format_seconds(done.at("seconds")));
+}
 
 int unpack(const UnpackArguments& arguments, const Common& common) {
   glyd_unpack_options options{};
   options.struct_size = sizeof options;
   options.threads = arguments.threads;
   options.overwrite = arguments.overwrite;
+  options.salvage = arguments.salvage;
   Document document;
   glyd_status status = GLYD_OK;
   {
@@ -30,12 +40,12 @@ int unpack(const UnpackArguments& arguments, const Common& common) {
     options.user = &progress;
     status = glyd_checkpoint_unpack(arguments.directory.c_str(), arguments.target.c_str(), &options, document.out());
   }
-  return finish_summary(status, document, common, [](const nlohmann::ordered_json& done) {
-    const uint64_t files = done.at("files");
-    return fmt::format("unpacked {}: {} file{}, {}, every hash checked ({})\n", done.at("target").get<std::string>(),
-                       format_count(files), files == 1 ? "" : "s", format_bytes(done.at("bytes")),
-                       format_seconds(done.at("seconds")));
-  });
+  // A salvage that did not find everything has made its target all the same.
+  if (status != GLYD_OK && *document.data() != '\0' && !common.json && !common.quiet) {
+    std::fputs(summary(nlohmann::ordered_json::parse(document.data())).c_str(), stdout);
+    std::fflush(stdout);
+  }
+  return finish_summary(status, document, common, summary);
 }
 
 }  // namespace
@@ -51,8 +61,17 @@ void declare_unpack(Verb& verb) {
   verb.positional("OUT", arguments->target, "the directory to make, or the file where one file was packed",
                   Offer::kPaths);
   verb.threads_option(arguments->threads);
-  verb.flag("--overwrite", arguments->overwrite, "replace OUT if it exists");
-  verb.examples = {"glyd unpack my-model-glyd my-model", "glyd unpack my-model-glyd back && diff -r my-model back"};
+  verb.flag("--overwrite", arguments->overwrite,
+            "replace OUT if it exists; refused if that would lose files in it that the source does not have");
+  verb.flag("--salvage", arguments->salvage,
+            "of a damaged DIR, restore everything that is intact, changed files as they are and zeros for damaged "
+            "tensors, and name each; exit status 1 if there are any");
+  verb.examples = {"glyd unpack my-model-glyd my-model", "glyd unpack my-model-glyd back && diff -r my-model back",
+                   "glyd unpack --salvage damaged-glyd rescued"};
+  verb.notes = {
+      "Permissions come back, times do not; a symbolic link comes back as the file that it led to.",
+      "OUT appears only when it is whole. Work goes on in .OUT.glyd-staging beside it, which is taken away after an "
+      "error or Ctrl-C, and by the next unpack to the same OUT after `kill -9`."};
   verb.run = [arguments](const Common& common) { return unpack(*arguments, common); };
 }
 

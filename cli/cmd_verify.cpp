@@ -31,8 +31,12 @@ int verify(const VerifyArguments& arguments, const Common& common) {
     status = glyd_checkpoint_verify(arguments.directory.c_str(), &options, document.out());
   }
   return finish_summary(status, document, common, [&](const nlohmann::ordered_json& found) {
-    return fmt::format("ok: {}: {} tensors and {} files, {}, {} ({})\n", arguments.directory,
-                       format_count(found.at("tensors")), format_count(found.at("files")),
+    const auto ignored = found.at("ignored").get<std::vector<std::string>>();
+    if (!ignored.empty())
+      print_note(fmt::format("not of the checkpoint, and not looked at: {}", fmt::join(ignored, ", ")), common);
+    const uint64_t files = found.at("files");
+    return fmt::format("ok: {}: {} tensors and {} file{}, {}, {} ({})\n", arguments.directory,
+                       format_count(found.at("tensors")), format_count(files), files == 1 ? "" : "s",
                        format_bytes(found.at("bytes")),
                        arguments.source.empty() ? "all as packed" : "all equal to " + arguments.source,
                        format_seconds(found.at("seconds")));
@@ -55,7 +59,12 @@ void declare_verify(Verb& verb) {
   verb.threads_option(arguments->threads);
   verb.examples = {"glyd verify my-model-glyd", "glyd verify my-model-glyd --source my-model",
                    "glyd verify my-model-glyd && rm -r my-model"};
-  verb.notes = {"Exit status 1 means that the data is wrong; the message names the file and the tensor."};
+  verb.notes = {
+      "Exit status 1 means that the data is wrong; each fault gets a line that names the file and the tensor (the "
+      "first "
+      "20 do). `glyd unpack --salvage` restores what is intact.",
+      "Files are counted as the source had them. In DIR nothing may be edited, and nothing added but what hubs and "
+      "desktops put there: .git, .gitattributes, .gitignore and .cache at its top, .DS_Store and Thumbs.db anywhere."};
   verb.run = [arguments](const Common& common) { return verify(*arguments, common); };
 }
 

@@ -33,9 +33,9 @@ size_t terminal_columns() {
 }  // namespace
 
 std::string progress_line(std::string_view action, uint64_t done, uint64_t total, double seconds, std::string_view what,
-                          size_t width) {
+                          size_t width, uint64_t before) {
   done = std::min(done, total);
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  const double rate = seconds > 0 ? static_cast<double>(done - std::min(before, done)) / seconds : 0;
   if (total == kUnknownTotal) {
     std::string line =
         fmt::format("{}  {}  {}/s  {}", action, format_bytes(done), format_bytes(static_cast<uint64_t>(rate)), what);
@@ -67,6 +67,7 @@ Progress::~Progress() {
 
 int Progress::callback(void* user, uint64_t done, uint64_t total, const char* what) {
   auto* progress = static_cast<Progress*>(user);
+  if (!progress->before_) progress->before_ = progress->goes_on_ ? done : 0;
   if (progress->visible_) progress->draw(done, total, what == nullptr ? "" : printable(what));
   return Interrupt::raised();
 }
@@ -78,7 +79,9 @@ void Progress::draw(uint64_t done, uint64_t total, std::string_view what) {
   drawn_ = true;
   const double seconds = std::chrono::duration<double>(now - began_).count();
   // One column is left free: a full line would wrap on some terminals.
-  std::fputs(("\r" + progress_line(action_, done, total, seconds, what, terminal_columns() - 1) + "\x1b[K").c_str(),
+  std::fputs(("\r" + progress_line(action_, done, total, seconds, what, terminal_columns() - 1, before_.value_or(0)) +
+              "\x1b[K")
+                 .c_str(),
              stderr);
   std::fflush(stderr);
 }

@@ -17,9 +17,9 @@ namespace glyd::cli {
 inline constexpr uint64_t kUnknownTotal = UINT64_MAX;
 
 // One line of `width` columns: "packing  45% [####     ]  1.2 of 2.7 GB  812 MB/s  0:02 left  model.norm".
-// With an unknown total: "packing  1.2 GB  812 MB/s".
+// With an unknown total: "packing  1.2 GB  812 MB/s". `before` bytes of `done` count for no rate.
 std::string progress_line(std::string_view action, uint64_t done, uint64_t total, double seconds, std::string_view what,
-                          size_t width);
+                          size_t width, uint64_t before = 0);
 
 // Drawn only on a terminal, and not under --quiet, --json, NO_COLOR or TERM=dumb. Lives as long as the call it shows.
 class Progress {
@@ -29,6 +29,9 @@ class Progress {
   ~Progress();  // takes the line away
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+
+  // What is done when the first call comes was done by an earlier run, and is no part of the rate.
+  void goes_on() { goes_on_ = true; }
 
   // For the C API: `user` is the Progress. Not 0 when a signal came.
   static int callback(void* user, uint64_t done, uint64_t total, const char* what);
@@ -40,6 +43,8 @@ class Progress {
   std::string action_;
   bool visible_;
   bool drawn_ = false;
+  bool goes_on_ = false;
+  std::optional<uint64_t> before_;  // done when the first call came
   Clock::time_point began_ = Clock::now();
   Clock::time_point last_drawn_{};
   std::optional<Interrupt> interrupt_;

@@ -38,11 +38,32 @@ void print_error(const std::string& message) {
   std::fputs(("glyd: error: " + printable(message) + "\n").c_str(), stderr);
 }
 
+void print_note(const std::string& message, const Common& common) {
+  if (!common.quiet) std::fputs(("glyd: note: " + printable(message) + "\n").c_str(), stderr);
+}
+
+namespace {
+
+void print_json(const Document& document) { std::fputs(document.data(), stdout); }
+
+// What the library reports beside an error, if it does.
+std::vector<std::string> faults_of(const Document& document) {
+  const std::string_view text = document.data();
+  if (text.empty()) return {};
+  const auto parsed = nlohmann::ordered_json::parse(text);
+  return parsed.contains("faults") ? parsed.at("faults").get<std::vector<std::string>>() : std::vector<std::string>();
+}
+
+}  // namespace
+
 int fail(glyd_status status) {
   std::string message = glyd_last_error();
   if (message.empty()) message = glyd_status_text(status);
   if (status == GLYD_ERROR_CANCELLED) {
-    std::fputs(("glyd: interrupted: " + message + "; nothing half-written is left\n").c_str(), stderr);
+    // A stopped pack says itself what it keeps.
+    const bool keeps = message.find(".glyd-staging") != std::string::npos;
+    const char* left = keeps ? "\n" : "; nothing half-written is left\n";
+    std::fputs(("glyd: interrupted: " + printable(message) + left).c_str(), stderr);
     return exit_code(status);
   }
   if (status == GLYD_ERROR_OUT_OF_MEMORY) message += "; raise the memory limit or run where there is more";
@@ -59,8 +80,18 @@ int usage_error(const std::string& message, const std::string& see) {
 
 int finish(glyd_status status, const Document& document, const Common& common,
            const std::function<std::string(const nlohmann::ordered_json&)>& text) {
-  if (status != GLYD_OK) return fail(status);
-  const std::string printed = common.json ? document.data() : text(nlohmann::ordered_json::parse(document.data()));
+  if (status != GLYD_OK) {
+    const std::vector<std::string> faults = faults_of(document);
+    if (faults.empty()) return fail(status);
+    if (common.json) print_json(document);
+    for (const std::string& fault : faults) print_error(fault);
+    return exit_code(status);
+  }
+  if (common.json) {
+    print_json(document);
+    return kExitDone;
+  }
+  const std::string printed = text(nlohmann::ordered_json::parse(document.data()));
   std::fputs(printed.c_str(), stdout);
   if (!printed.ends_with('\n')) std::fputc('\n', stdout);
   return kExitDone;

@@ -22,6 +22,9 @@ int exit_code(glyd_status status);
 // Standard error: "glyd: error: {message}".
 void print_error(const std::string& message);
 
+// Standard error: "glyd: note: {message}", for what is no error and should be known. Not with --quiet.
+void print_note(const std::string& message, const Common& common);
+
 // Reports the last error of the library and returns its exit code.
 int fail(glyd_status status);
 
@@ -43,7 +46,8 @@ class Document {
   glyd_text* text_ = nullptr;
 };
 
-// Ends a call: its error; or with --json its document, as it is; or what `text` makes of it for people.
+// Ends a call: its error (each of the faults that its document lists, if it does); or with --json its document, as it
+// is; or what `text` makes of it for people.
 int finish(glyd_status status, const Document& document, const Common& common,
            const std::function<std::string(const nlohmann::ordered_json&)>& text);
 

@@ -23,14 +23,15 @@ GLYD_API const char* glyd_text_data(const glyd_text* text) GLYD_NOEXCEPT;  // ze
 GLYD_API void glyd_text_free(glyd_text* text) GLYD_NOEXCEPT;               // null is fine
 
 // Called now and then, always from the calling thread: `done` of `total` bytes, and what is being worked on. A return
-// other than 0 cancels (GLYD_ERROR_CANCELLED; nothing half-written stays).
+// other than 0 cancels (GLYD_ERROR_CANCELLED; nothing half-written stays, but a pack keeps its finished shards in the
+// staging directory for the next one, and the message says where).
 typedef int (*glyd_progress)(void* user, uint64_t done, uint64_t total, const char* what);
 
 typedef struct glyd_pack_options {
   size_t struct_size;
   glyd_layout layout;      // AUTO, FAST or SMALL
   int threads;             // 0: one per available CPU
-  int overwrite;           // replace an existing packed checkpoint
+  int overwrite;           // replace an existing packed checkpoint, unless that would lose other files in it
   int no_verify;           // do not decode and compare each tensor before it is written
   int hash_files;          // keep sha256s of whole source files (a second pass over the source)
   const char* revision;    // repo id sources: branch, tag or commit; null: "main"
@@ -39,7 +40,8 @@ typedef struct glyd_pack_options {
 } glyd_pack_options;
 
 // Packs `source` into the new directory `target`. Document: {"target", "layout", "tensors_packed", "tensors_carried",
-// "bf16_bytes", "packed_bytes", "source_bytes", "target_bytes", "bits_per_weight", "verified", "seconds"}.
+// "bf16_bytes", "packed_bytes", "source_bytes", "target_bytes", "bits_per_weight", "shards", "shards_resumed",
+// "verified", "seconds"}; shards_resumed were taken over from a pack that was stopped.
 GLYD_API glyd_status glyd_checkpoint_pack(const char* source, const char* target, const glyd_pack_options* options,
                                           glyd_text** document) GLYD_NOEXCEPT;
 
@@ -53,20 +55,24 @@ typedef struct glyd_verify_options {
 } glyd_verify_options;
 
 // Checks everything (checkpoint.md 5). Document: {"directory", "format", "layout", "tensors", "files", "bytes",
-// "seconds", "ok"}.
+// "seconds", "ignored", "faults", "ok"}: files and bytes are the source's; ignored lists files of hubs and desktops
+// that do not matter; faults lists what is wrong, the first 20. The document is also given with the error that faults
+// are.
 GLYD_API glyd_status glyd_checkpoint_verify(const char* directory, const glyd_verify_options* options,
                                             glyd_text** document) GLYD_NOEXCEPT;
 
 typedef struct glyd_unpack_options {
   size_t struct_size;
   int threads;
-  int overwrite;
+  int overwrite;  // replace a target, unless that would lose files that the source does not have
   glyd_progress progress;
   void* user;
+  int salvage;  // restore what is intact of a damaged checkpoint, with zeros for damaged tensors
 } glyd_unpack_options;
 
-// Restores the source: a directory, or the one file it was. Refuses everything that verify refuses.
-// Document: {"target", "files", "bytes", "seconds"}.
+// Restores the source: a directory, or the one file it was. Refuses everything that verify refuses, unless it is to
+// salvage. Document: {"target", "files", "bytes", "seconds", "faults", "ok"}; also given with the error of a salvage
+// that did not find everything.
 GLYD_API glyd_status glyd_checkpoint_unpack(const char* directory, const char* target,
                                             const glyd_unpack_options* options, glyd_text** document) GLYD_NOEXCEPT;
 

@@ -89,7 +89,7 @@ def pack(
 
 
 def verify(directory, *, source=None, threads=0, revision=None, progress=None):
-    """Checks every byte of a packed directory; with `source`, against it too."""
+    """Checks every byte of a packed directory; with `source`, against it too. Its error has a line for each fault."""
     watch = _Watch(progress)
     options = VerifyOptions(
         threads=threads,
@@ -100,10 +100,14 @@ def verify(directory, *, source=None, threads=0, revision=None, progress=None):
     return watch.run(lib().glyd_checkpoint_verify, path_bytes(directory), ctypes.byref(options))
 
 
-def unpack(directory, target, *, threads=0, overwrite=False, progress=None):
-    """The source's files again, byte for byte."""
+def unpack(directory, target, *, threads=0, overwrite=False, salvage=False, progress=None):
+    """The source's files again, byte for byte.
+
+    salvage: of a damaged directory, restore what is intact, with zeros for damaged tensors; then CorruptError names
+    everything that is not, a line each, though `target` is there.
+    """
     watch = _Watch(progress)
-    options = UnpackOptions(threads=threads, overwrite=overwrite, progress=watch.function)
+    options = UnpackOptions(threads=threads, overwrite=overwrite, progress=watch.function, salvage=salvage)
     return watch.run(lib().glyd_checkpoint_unpack, path_bytes(directory), path_bytes(target), ctypes.byref(options))
 
 

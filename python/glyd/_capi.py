@@ -87,6 +87,7 @@ class UnpackOptions(Sized):  # glyd_unpack_options
         ("overwrite", c_int),
         ("progress", Progress),
         ("user", c_void_p),
+        ("salvage", c_int),
     ]
 
 

@@ -30,7 +30,7 @@ _glyd() {
       case "$previous" in
         -t|--threads) COMPREPLY=(); return ;;
       esac
-      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-t --threads --overwrite --json -q --quiet -h --help' -- "$current")); return; fi
+      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-t --threads --overwrite --salvage --json -q --quiet -h --help' -- "$current")); return; fi
       COMPREPLY=($(compgen -d -- "$current")); compopt -o filenames 2>/dev/null
       ;;
     sizes)

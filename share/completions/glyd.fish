@@ -26,6 +26,7 @@ complete -c glyd -n '__fish_seen_subcommand_from verify' -a '(__fish_complete_di
 complete -c glyd -n __fish_use_subcommand -a unpack -d 'give the source'\''s files back, byte for byte'
 complete -c glyd -n '__fish_seen_subcommand_from unpack' -s t -l threads -x -d 'threads to use'
 complete -c glyd -n '__fish_seen_subcommand_from unpack' -l overwrite -d 'replace OUT if it exists'
+complete -c glyd -n '__fish_seen_subcommand_from unpack' -l salvage -d 'of a damaged DIR, restore everything that is intact, changed files as they are and zeros for damaged tensors, and name each'
 complete -c glyd -n '__fish_seen_subcommand_from unpack' -l json -d 'print one JSON document on standard output'
 complete -c glyd -n '__fish_seen_subcommand_from unpack' -s q -l quiet -d 'no progress and no summary'
 complete -c glyd -n '__fish_seen_subcommand_from unpack' -s h -l help -d 'help for this verb'

@@ -64,20 +64,25 @@ glyd_status glyd_checkpoint_pack(const char* source, const char* target, const g
 
 glyd_status glyd_checkpoint_verify(const char* directory, const glyd_verify_options* given,
                                    glyd_text** document) noexcept {
-  return give_document(document, [&]() -> Result<OrderedJson> {
+  return give_report(document, [&](OrderedJson& report) -> Result<void> {
     GLYD_TRY(const std::string path, required(directory, "directory"));
     GLYD_TRY(const glyd_verify_options read, read_options(given));
-    return verify_checkpoint(path, {read.threads, read.source, read.revision, progress_of(read.progress, read.user)});
+    GLYD_CHECK(verify_checkpoint(
+        path, {read.threads, read.source, read.revision, progress_of(read.progress, read.user)}, &report));
+    return Ok{};
   });
 }
 
 glyd_status glyd_checkpoint_unpack(const char* directory, const char* target, const glyd_unpack_options* given,
                                    glyd_text** document) noexcept {
-  return give_document(document, [&]() -> Result<OrderedJson> {
+  return give_report(document, [&](OrderedJson& report) -> Result<void> {
     GLYD_TRY(const std::string from, required(directory, "directory"));
     GLYD_TRY(const std::string to, required(target, "target"));
     GLYD_TRY(const glyd_unpack_options read, read_options(given));
-    return unpack_checkpoint(from, to, {read.threads, read.overwrite != 0, progress_of(read.progress, read.user)});
+    const UnpackOptions options{read.threads, read.overwrite != 0, progress_of(read.progress, read.user),
+                                read.salvage != 0};
+    GLYD_CHECK(unpack_checkpoint(from, to, options, &report));
+    return Ok{};
   });
 }
 

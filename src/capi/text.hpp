@@ -27,4 +27,18 @@ glyd_status give_document(glyd_text** document, Body&& body) noexcept {
   });
 }
 
+// The same for functions that report what they found though it is an error: `body` fills the report it is given.
+template <typename Body>
+glyd_status give_report(glyd_text** document, Body&& body) noexcept {
+  return guarded([&]() -> Result<void> {
+    if (document == nullptr) return invalid_argument("document: null pointer");
+    *document = nullptr;
+    nlohmann::ordered_json report;
+    Result<void> done = body(report);
+    if (!report.is_null())
+      *document = new glyd_text{report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"};
+    return done;
+  });
+}
+
 }  // namespace glyd::capi

@@ -31,15 +31,20 @@ struct VerifyOptions {
   const char* revision = nullptr;
   ProgressCallback progress;
 };
-Result<OrderedJson> verify_checkpoint(const std::string& directory, const VerifyOptions& options);
+// With faults in it the error has all of them, a line each; `report`, if given, gets the document in both cases.
+Result<OrderedJson> verify_checkpoint(const std::string& directory, const VerifyOptions& options,
+                                      OrderedJson* report = nullptr);
 
 struct UnpackOptions {
   int threads = 0;
   bool overwrite = false;
   ProgressCallback progress;
+  bool salvage = false;
 };
+// Salvage that could not restore all is an error which has the faults, a line each; `report`, if given, gets the
+// document all the same.
 Result<OrderedJson> unpack_checkpoint(const std::string& directory, const std::string& target,
-                                      const UnpackOptions& options);
+                                      const UnpackOptions& options, OrderedJson* report = nullptr);
 
 struct SizesOptions {
   int threads = 0;

@@ -26,6 +26,12 @@ fs::path expand_home(const std::string& text) {
   return text;
 }
 
+fs::path folder_of(const fs::path& cache, const std::string& repo) {
+  std::string folder = "models--" + repo;
+  if (const size_t slash = folder.find('/'); slash != std::string::npos) folder.replace(slash, 1, "--");
+  return cache / folder;
+}
+
 bool is_commit(std::string_view text) { return is_hex(text, 40); }
 
 }  // namespace
@@ -62,9 +68,7 @@ Result<Snapshot> find_snapshot(const fs::path& cache, const std::string& repo, c
   if (!is_repo_id(repo)) return invalid_argument("{} is neither a path nor a repo id", json_quote(repo));
   if (!is_plain_path(revision))
     return invalid_argument("revision {} is not a branch, tag or commit", json_quote(revision));
-  std::string folder = "models--" + repo;
-  if (const size_t slash = folder.find('/'); slash != std::string::npos) folder.replace(slash, 1, "--");
-  const fs::path root = cache / folder;
+  const fs::path root = folder_of(cache, repo);
   const auto missing = [&](std::string_view what) {
     return not_found("{}: {} (looked in {}); give a path, or fetch it first: hf download {}{}", repo, what,
                      root.string(), repo, revision == "main" ? "" : " --revision " + revision);
@@ -86,6 +90,11 @@ Result<Snapshot> find_snapshot(const fs::path& cache, const std::string& repo, c
     return corrupt("{}: leaves the repo's folder in the cache", (root / "snapshots" / snapshot.commit).string());
   snapshot.directory = place;
   return snapshot;
+}
+
+bool is_cached(const fs::path& cache, const std::string& repo) {
+  std::error_code error;
+  return fs::is_directory(folder_of(cache, repo), error);
 }
 
 fs::path blobs_of_snapshot(const fs::path& directory) {

@@ -26,6 +26,9 @@ struct Snapshot {
 Result<Snapshot> find_snapshot(const std::filesystem::path& cache, const std::string& repo,
                                const std::string& revision);
 
+// Is any revision of the repo there?
+bool is_cached(const std::filesystem::path& cache, const std::string& repo);
+
 // For a directory <repo>/snapshots/<commit>: <repo>/blobs, where its links may point. Else empty.
 std::filesystem::path blobs_of_snapshot(const std::filesystem::path& directory);
 

@@ -285,12 +285,14 @@ std::string write_manifest(const Manifest& manifest) {
   return text;
 }
 
-Result<Manifest> parse_manifest(std::string_view text, std::string_view where,
-                                std::vector<SafetensorsHeader>& headers) {
+Result<Manifest> parse_manifest(std::string_view text, std::string_view where, std::vector<SafetensorsHeader>& headers,
+                                std::optional<Error>* wrong_hash) {
   GLYD_TRY(const Json document, parse_json_strict(text, where));
   GLYD_TRY(JsonFields fields, JsonFields::of(document, std::string(where)));
   GLYD_CHECK(check_format(document, where));
-  GLYD_CHECK(check_document_hash(document, text, where));
+  auto own_hash = check_document_hash(document, text, where);
+  if (!own_hash && wrong_hash == nullptr) return std::move(own_hash).error();
+  if (!own_hash) *wrong_hash = std::move(own_hash).error();
   Manifest manifest;
   GLYD_CHECK(fields.string("format"));
   GLYD_CHECK(fields.string("document_sha256"));

@@ -93,8 +93,10 @@ struct Manifest {
 std::string write_manifest(const Manifest& manifest);
 
 // Checks the document's hash, its schema and that its parts agree with each other; `where` is the file's path.
-// `headers` gets the parsed header of each source file.
-Result<Manifest> parse_manifest(std::string_view text, std::string_view where, std::vector<SafetensorsHeader>& headers);
+// `headers` gets the parsed header of each source file. With `wrong_hash`, a wrong hash of the document goes there and
+// the rest is read all the same.
+Result<Manifest> parse_manifest(std::string_view text, std::string_view where, std::vector<SafetensorsHeader>& headers,
+                                std::optional<Error>* wrong_hash = nullptr);
 
 // The second half of parse_manifest: do the parts agree with each other?
 Result<void> check_manifest(const Manifest& manifest, std::string_view where, std::vector<SafetensorsHeader>& headers);

@@ -5,6 +5,7 @@
 
 #include "base/sha256.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/foreign.hpp"
 #include "checkpoint/hf_cache.hpp"
 #include "checkpoint/journal.hpp"
 #include "checkpoint/model_config.hpp"
@@ -59,6 +60,8 @@ class Packer {
     manifest_.revision = source_.revision;
     GLYD_CHECK(make_directory(staging_.new_path()));
     GLYD_CHECK(remove_all_but_finished());
+    GLYD_CHECK(count_finished());
+    GLYD_CHECK(check_space(staging_.target().parent_path(), least_bytes()));
     for (size_t i = 0; i < source_.tensor_files.size(); ++i) GLYD_CHECK(add_shard(i));
     for (const auto& file : source_.other_files) GLYD_CHECK(add_file(file));
     for (const auto& directory : source_.directories) GLYD_CHECK(make_directory(staging_.new_path() / directory));
@@ -70,11 +73,18 @@ class Packer {
     return progress_.finish(staging_.target().string());
   }
 
-  // After an error that trying again may cure, what is whole stays for the next pack.
-  void keep_finished() {
-    if (journal_.empty() || !remove_all_but_finished()) return;
+  // After a stop, and an error that trying again may cure, what is whole stays for the next pack.
+  void keep_finished(Error& error) {
+    if (finished_shards() == 0 || !remove_all_but_finished()) return;
     staging_.keep();
+    error.message += fmt::format(
+        "; {} of {} shards are done and kept in {}: the same pack goes on from there, and removing it gives the room "
+        "back",
+        finished_shards(), source_.tensor_files.size(), staging_.directory().string());
   }
+
+  // About what is to be written yet.
+  uint64_t needed_bytes() const { return still_needed(options_.layout == Layout::kSmall ? 0.67 : 0.705); }
 
   OrderedJson document(double seconds) const {
     uint64_t packed = 0, bf16_bytes = 0, packed_bytes = 0;
@@ -94,6 +104,8 @@ class Packer {
             {"source_bytes", source_.bytes()},
             {"target_bytes", target_bytes_},
             {"bits_per_weight", weights == 0 ? 0.0 : 8 * static_cast<double>(packed_bytes) / weights},
+            {"shards", source_.tensor_files.size()},
+            {"shards_resumed", resumed_},
             {"verified", options_.verify},
             {"seconds", seconds}};
   }
@@ -105,6 +117,37 @@ class Packer {
       for (const auto& file : source_.tensor_files) total += file.bytes;
     }
     return total;
+  }
+
+  // No model packs into less than this; a disk with less room would be full before the end.
+  uint64_t least_bytes() const { return still_needed(0.6); }
+
+  // The files that are not done yet, with their matrices at `ratio` of their bytes.
+  uint64_t still_needed(double ratio) const {
+    double bytes = 0;
+    for (const auto& file : source_.other_files) bytes += static_cast<double>(file.bytes);
+    for (size_t i = 0; i < source_.tensor_files.size(); ++i) {
+      if (journal_.finished(i)) continue;
+      for (const auto& tensor : source_.headers[i].tensors)
+        bytes += static_cast<double>(tensor.bytes()) * (is_packable(tensor) ? ratio : 1);
+    }
+    return static_cast<uint64_t>(bytes);
+  }
+
+  size_t finished_shards() const {
+    size_t count = 0;
+    for (size_t i = 0; i < source_.tensor_files.size(); ++i) count += journal_.finished(i) ? 1 : 0;
+    return count;
+  }
+
+  // Reported before anything is worked on, so that a rate is one of the work done now.
+  Result<void> count_finished() {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < source_.tensor_files.size(); ++i) {
+      if (journal_.finished(i)) bytes += source_.tensor_files[i].bytes;
+    }
+    resumed_ = finished_shards();
+    return resumed_ == 0 ? Ok{} : progress_.advance(bytes, "what an earlier pack finished");
   }
 
   OrderedJson settings() const {
@@ -134,9 +177,7 @@ class Packer {
   Result<void> add_shard(size_t index) {
     const SourceFile& file = source_.tensor_files[index];
     auto finished = journal_.finished(index);
-    if (finished) {
-      GLYD_CHECK(progress_.advance(file.bytes, file.path));
-    } else {
+    if (!finished) {
       const fs::path path = staging_.new_path() / shard_name(index, source_.tensor_files.size());
       const ShardOptions options{options_.layout, options_.threads, options_.verify, options_.hash_files,
                                  config_.model_type};
@@ -216,19 +257,32 @@ class Packer {
   Manifest manifest_;
   std::map<std::string, std::string> weight_map_;
   uint64_t tensors_total_ = 0, target_bytes_ = 0;
+  size_t resumed_ = 0;
 };
 
-// --overwrite must not delete a directory that somebody cannot make again.
-Result<void> may_replace(const fs::path& target) {
+bool is_own_file(const std::string& path) {
+  const std::string pattern = shard_name(0, 1);
+  const bool is_shard = path.size() == pattern.size() && path.starts_with("glyd-") && path.substr(10, 4) == "-of-" &&
+                        path.ends_with(".safetensors");
+  return path == kManifestName || path == kShardIndexName || is_shard;
+}
+
+// --overwrite must not delete a directory that somebody cannot make again, nor a file that is not of the model packed.
+Result<void> may_replace(const fs::path& target, const Source& source) {
   std::error_code error;
-  if (!fs::is_symlink(target, error) && fs::is_directory(target, error)) {
-    if (fs::is_empty(target, error)) return Ok{};
-    if (looks_packed(target)) return Ok{};
+  const bool is_directory = fs::is_directory(fs::symlink_status(target, error));
+  if (is_directory && fs::is_empty(target, error)) return Ok{};
+  if (!is_directory || !looks_packed(target)) {
+    return exists(
+        "{}: neither a packed checkpoint nor an empty directory, so it is not overwritten; remove it yourself, or "
+        "choose another name",
+        target.string());
   }
-  return exists(
-      "{}: neither a packed checkpoint nor an empty directory, so it is not overwritten; remove it yourself, or choose "
-      "another name",
-      target.string());
+  std::set<std::string> replaced;
+  for (const auto& file : source.other_files) replaced.insert(file.path);
+  for (const auto& directory : source.directories) replaced.insert(directory + "/");
+  if (replaced.contains(kConfigName)) replaced.insert(kKeptConfigName);
+  return refuse_to_lose(target, replaced, is_own_file);
 }
 
 }  // namespace
@@ -244,11 +298,14 @@ Result<OrderedJson> pack_checkpoint(const std::string& source_text, const std::s
   if (is_inside(source.root, target))
     return invalid_argument("{}: the source lies in the target {}", source.root.string(), target.string());
   GLYD_TRY(const Config config, read_config(source, options));
-  GLYD_TRY(Staging staging, Staging::open(target, options.overwrite, may_replace));
+  GLYD_TRY(Staging staging,
+           Staging::open(target, options.overwrite, [&](const fs::path& path) { return may_replace(path, source); }));
   Packer packer(source, config, options, staging);
   if (auto done = packer.run(); !done) {
-    if (done.error().status == GLYD_ERROR_IO) packer.keep_finished();
-    return with_space_needed(std::move(done).error(), staging.directory(), source.bytes() / 4 * 3);
+    const bool resumable = done.error().status == GLYD_ERROR_IO || done.error().status == GLYD_ERROR_CANCELLED;
+    Error error = with_space_needed(std::move(done).error(), staging.directory(), packer.needed_bytes());
+    if (resumable) packer.keep_finished(error);
+    return error;
   }
   GLYD_CHECK(staging.commit());
   return packer.document(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -3,31 +3,31 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/sha256.hpp"
-#include "checkpoint/batches.hpp"
+#include "checkpoint/foreign.hpp"
 #include "checkpoint/shard_writer.hpp"
 #include "checkpoint/source.hpp"
 #include "checkpoint/streams.hpp"
-#include "weights/weights.hpp"
 
 namespace glyd {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A large tensor that is decoded, handed on, and still being hashed while the next one is decoded.
-struct Pending {
-  const ShardTensor* tensor = nullptr;
-  AlignedBuffer bytes;
-  std::optional<HashTask> hash;  // after `bytes`: it is destroyed, and so waited for, first
-};
-
 Result<std::string> read_text(const File& file, uint64_t offset, uint64_t bytes) {
   std::string text(bytes, '\0');
   GLYD_CHECK(file.read_at(offset, MutableByteSpan(reinterpret_cast<uint8_t*>(text.data()), text.size())));
   return text;
+}
+
+// Bytes of a shard's length and header; 0 if they cannot be.
+Result<uint64_t> header_bytes(const File& file) {
+  uint8_t length_bytes[8];
+  if (file.size() < sizeof length_bytes) return uint64_t{0};
+  GLYD_CHECK(file.read_at(0, length_bytes));
+  const auto length = load_le<uint64_t>(length_bytes);
+  return length > kMostHeaderBytes || length > file.size() - 8 ? uint64_t{0} : 8 + length;
 }
 
 }  // namespace
@@ -40,8 +40,8 @@ bool looks_packed(const fs::path& directory) {
          document.value()["format"] == kCheckpointFormat;
 }
 
-Result<PackedDirectory> PackedDirectory::open(const std::string& text) {
-  GLYD_TRY(const Source place, locate_source(text, nullptr));
+Result<PackedDirectory> PackedDirectory::open(const std::string& text, Faults* faults) {
+  GLYD_TRY(const Source place, locate_packed(text));
   if (place.is_file) return invalid_argument("{}: a file, not the directory of a packed checkpoint", text);
   PackedDirectory packed;
   packed.root_ = place.root;
@@ -52,17 +52,14 @@ Result<PackedDirectory> PackedDirectory::open(const std::string& text) {
                      kManifestName);
   }
   if (!manifest_text) return std::move(manifest_text).error();
-  GLYD_TRY(packed.manifest_, parse_manifest(manifest_text.value(), path.string(), packed.headers_));
+  std::optional<Error> wrong_hash;
+  auto manifest = parse_manifest(manifest_text.value(), path.string(), packed.headers_, faults ? &wrong_hash : nullptr);
+  if (!manifest && manifest.error().status == GLYD_ERROR_CORRUPT)
+    return corrupt("{}; fetch this file again, or pack the source again", manifest.error().message);
+  if (!manifest) return std::move(manifest).error();
+  if (wrong_hash) faults->add(*std::move(wrong_hash));
+  packed.manifest_ = std::move(manifest).value();
   return packed;
-}
-
-std::string PackedDirectory::place(const Shard& shard, const ShardTensor& tensor) const {
-  return fmt::format("{}: tensor {}", shard.file.path(), json_quote(tensor.source->name));
-}
-
-Error PackedDirectory::wrong_hash(const Shard& shard, const ShardTensor& tensor) const {
-  return corrupt("{}: its bytes do not have the sha256 that {} gives: damaged; fetch or pack it again",
-                 place(shard, tensor), kManifestName);
 }
 
 Result<Shard> PackedDirectory::open_shard(size_t index) const {
@@ -71,20 +68,47 @@ Result<Shard> PackedDirectory::open_shard(size_t index) const {
   shard.index = index;
   GLYD_TRY(shard.file, File::open_read(root_ / file.shard));
   if (shard.file.size() != file.shard_bytes) {
-    return corrupt("{}: {} bytes, but {} gives {}: truncated or damaged", shard.file.path(), shard.file.size(),
-                   kManifestName, file.shard_bytes);
+    return corrupt("{}: {} bytes, but {} gives {}: truncated or damaged; {}", shard.file.path(), shard.file.size(),
+                   kManifestName, file.shard_bytes, kDamageRemedy);
+  }
+  // The hash first: what a damaged header seems to say is nothing to report.
+  GLYD_TRY(const uint64_t head_bytes, header_bytes(shard.file));
+  GLYD_TRY(const std::string head, read_text(shard.file, 0, head_bytes));
+  if (head.empty() || sha256_hex(as_bytes(head)) != file.shard_header_sha256) {
+    return corrupt("{}: its header does not have the sha256 that {} gives: damaged; {}", shard.file.path(),
+                   kManifestName, kDamageRemedy);
   }
   GLYD_TRY(const SafetensorsHeader header, read_safetensors_header(shard.file));
-  GLYD_TRY(const std::string head, read_text(shard.file, 0, header.data_offset()));
-  if (head.compare(8, std::string::npos, header.text) != 0 || sha256_hex(as_bytes(head)) != file.shard_header_sha256) {
-    return corrupt("{}: its header does not have the sha256 that {} gives: damaged", shard.file.path(), kManifestName);
-  }
   GLYD_CHECK(match_header(header, shard));
   for (const ShardTensor& tensor : shard.tensors) {
     if (!tensor.manifest->packed) continue;
     uint8_t header_bytes[kPackHeaderBytes];
     GLYD_CHECK(shard.file.read_at(tensor.offset, header_bytes));
     GLYD_CHECK(match_pack(shard, tensor, header_bytes));
+  }
+  return shard;
+}
+
+Result<Shard> PackedDirectory::open_damaged_shard(size_t index) const {
+  const ManifestSourceFile& file = manifest_.source_files[index];
+  Shard shard;
+  shard.index = index;
+  GLYD_TRY(shard.file, File::open_read(root_ / file.shard));
+  uint64_t total = 0;
+  for (const auto& entry : headers_[index].tensors) {
+    const ManifestTensor& tensor = manifest_.tensors.find(entry.name)->second;
+    shard.tensors.push_back({&entry, &tensor, 0, tensor.packed ? tensor.packed->bytes : entry.bytes()});
+    if (!checked_add(total, shard.tensors.back().bytes, total)) total = file.shard_bytes;
+  }
+  if (total >= file.shard_bytes)
+    return corrupt("{}: {} gives it fewer bytes than its tensors have", shard.file.path(), kManifestName);
+  uint64_t next = file.shard_bytes - total;  // behind the header, whose length is what is left over
+  for (const bool packs : {true, false}) {
+    for (ShardTensor& tensor : shard.tensors) {
+      if (tensor.manifest->packed.has_value() != packs) continue;
+      tensor.offset = next;
+      next += tensor.bytes;
+    }
   }
   return shard;
 }
@@ -154,94 +178,33 @@ Result<void> PackedDirectory::match_pack(const Shard& shard, const ShardTensor& 
   return Ok{};
 }
 
-Result<AlignedBuffer> PackedDirectory::load(const Shard& shard, const ShardTensor& tensor, int threads) const {
-  AlignedBuffer stored(tensor.bytes);
-  GLYD_CHECK(shard.file.read_at(tensor.offset, stored.mutable_bytes()));
-  if (!tensor.manifest->packed) return stored;
-  GLYD_CHECK(match_pack(shard, tensor, stored.bytes().first(kPackHeaderBytes)));
-  AlignedBuffer decoded(tensor.source->bytes());
-  auto done =
-      decode_tensor_checked(stored.bytes(), threads, {reinterpret_cast<uint16_t*>(decoded.data()), decoded.size() / 2});
-  if (!done) return std::move(done).at(place(shard, tensor)).error();
-  return decoded;
+std::set<std::string> PackedDirectory::named_files() const {
+  std::set<std::string> names = {kManifestName, kShardIndexName};
+  for (const auto& file : manifest_.source_files) names.insert(file.shard);
+  for (const auto& file : manifest_.files) names.insert(file.path);
+  if (manifest_.config) names.insert({kConfigName, kKeptConfigName});
+  return names;
 }
 
-Result<void> PackedDirectory::stream_carried(const Shard& shard, const ShardTensor& tensor, Progress& progress,
-                                             const Sink& sink) const {
-  std::vector<uint8_t> piece(kPieceBytes);
-  Sha256 hash;
-  for (uint64_t done = 0; done < tensor.bytes;) {
-    const MutableByteSpan part(piece.data(), std::min<uint64_t>(piece.size(), tensor.bytes - done));
-    GLYD_CHECK(shard.file.read_at(tensor.offset + done, part));
-    hash.update(part);
-    GLYD_CHECK(sink(part));
-    done += part.size();
-    GLYD_CHECK(progress.advance(part.size(), tensor.source->name));
-  }
-  if (hash.hex() != tensor.manifest->sha256) return wrong_hash(shard, tensor);
-  return Ok{};
-}
-
-Result<void> PackedDirectory::check_tensors(const Shard& shard, int threads, Progress& progress,
-                                            const Sink& sink) const {
-  std::vector<uint64_t> sizes;
-  for (const auto& tensor : shard.tensors) sizes.push_back(tensor.source->bytes());
-  Pending pending;
-  const auto settle = [&]() -> Result<void> {
-    if (!pending.hash) return Ok{};
-    if (pending.hash->get() != pending.tensor->manifest->sha256) return wrong_hash(shard, *pending.tensor);
-    pending.hash.reset();
-    pending.bytes = AlignedBuffer();
-    return Ok{};
+Result<std::vector<std::string>> PackedDirectory::foreign_files(std::vector<std::string>& ignored) const {
+  const std::set<std::string> named = named_files();
+  const auto skip = [&](const std::string& path) {
+    const auto below = named.lower_bound(path + "/");
+    const bool holds_named = below != named.end() && below->starts_with(path + "/");
+    if (named.contains(path) || holds_named || !is_housekeeping(path)) return false;
+    ignored.push_back(path);
+    return true;
   };
-  for (const auto& [begin, end] : make_batches(sizes)) {
-    const ShardTensor& first = shard.tensors[begin];
-    if (!first.manifest->packed && sizes[begin] >= kAloneBytes) {
-      GLYD_CHECK(stream_carried(shard, first, progress, sink));
-      continue;
-    }
-    const bool alone = end - begin == 1 && resolve_threads(threads) > 1;
-    std::vector<AlignedBuffer> loaded(end - begin);
-    GLYD_CHECK(run_batch(0, end - begin, threads, [&, begin = begin](size_t i, int inner_threads) -> Result<void> {
-      const ShardTensor& tensor = shard.tensors[begin + i];
-      const uint64_t needed = tensor.bytes + tensor.source->bytes();
-      GLYD_TRY(loaded[i],
-               naming_memory(place(shard, tensor), needed, [&] { return load(shard, tensor, inner_threads); }));
-      if (!alone && sha256_hex(loaded[i].bytes()) != tensor.manifest->sha256) return wrong_hash(shard, tensor);
-      return Ok{};
-    }));
-    GLYD_CHECK(settle());
-    for (size_t i = 0; i < loaded.size(); ++i) {
-      if (alone) pending = {&first, std::move(loaded[i]), std::nullopt};
-      const AlignedBuffer& bytes = alone ? pending.bytes : loaded[i];
-      if (alone) pending.hash.emplace(bytes.bytes(), true);
-      GLYD_CHECK(sink(bytes.bytes()));
-      GLYD_CHECK(progress.advance(bytes.size(), shard.tensors[begin + i].source->name));
-    }
-  }
-  return settle();
-}
-
-Result<void> PackedDirectory::check_listing() const {
-  std::set<std::string> expected = {kManifestName, kShardIndexName};
-  for (const auto& file : manifest_.source_files) expected.insert(file.shard);
-  for (const auto& file : manifest_.files) expected.insert(file.path);
-  if (manifest_.config) expected.insert({kConfigName, kKeptConfigName});
-  GLYD_TRY(const Listing listing, list_directory(root_));
+  GLYD_TRY(const Listing listing, list_directory(root_, skip));
+  std::vector<std::string> foreign;
   for (const auto& file : listing.files) {
-    if (expected.erase(file.path) == 0) {
-      return corrupt(
-          "{}: not a file of this checkpoint ({} does not name it); remove it, or pack again with it in the source",
-          (root_ / file.path).string(), kManifestName);
-    }
+    if (!named.contains(file.path)) foreign.push_back(file.path);
   }
-  if (!expected.empty())
-    return corrupt("{}: missing, though {} names it", (root_ / *expected.begin()).string(), kManifestName);
-  return Ok{};
+  return foreign;
 }
 
-uint64_t PackedDirectory::listed_files() const {
-  return 2 + manifest_.source_files.size() + manifest_.files.size() + (manifest_.config ? 2 : 0);
+uint64_t PackedDirectory::source_files() const {
+  return manifest_.source_files.size() + manifest_.files.size() + (manifest_.config ? 1 : 0);
 }
 
 uint64_t PackedDirectory::source_bytes() const {

@@ -4,15 +4,21 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
 #include "base/file.hpp"
+#include "checkpoint/faults.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/progress.hpp"
 
 namespace glyd {
+
+// What to do about a damaged file; it follows the message.
+inline constexpr const char* kDamageRemedy =
+    "fetch the file again, or pack again; `glyd unpack --salvage` restores the rest";
 
 // True if the directory has a glyd.json of a format of ours.
 bool looks_packed(const std::filesystem::path& directory);
@@ -32,8 +38,9 @@ struct Shard {
 
 class PackedDirectory {
  public:
-  // Reads the manifest and nothing else. `text` is a directory, or a repo id in the Hugging Face cache.
-  static Result<PackedDirectory> open(const std::string& text);
+  // Reads the manifest and nothing else. `text` is a directory, or a repo id in the Hugging Face cache. With `faults`,
+  // a manifest that can be read though its own hash is wrong is one, and no error: everything else has hashes too.
+  static Result<PackedDirectory> open(const std::string& text, Faults* faults = nullptr);
 
   const std::filesystem::path& root() const { return root_; }
   const Manifest& manifest() const { return manifest_; }
@@ -43,24 +50,40 @@ class PackedDirectory {
   // entries.
   Result<Shard> open_shard(size_t index) const;
 
-  // No file but those that the manifest names, all of them there.
-  Result<void> check_listing() const;
-  uint64_t listed_files() const;  // how many it names
-  uint64_t source_bytes() const;  // of all source files, tensor files included
+  // A shard that open_shard refuses, its tensors where the manifest's sizes put them: any of them may be damaged.
+  Result<Shard> open_damaged_shard(size_t index) const;
+
+  std::set<std::string> named_files() const;  // every path that a directory of this manifest has
+  uint64_t source_files() const;              // how many files the source had
+  uint64_t source_bytes() const;              // of all of them
+
+  // Files that the manifest does not name. What hubs and desktops add goes into `ignored` instead (spec 5).
+  Result<std::vector<std::string>> foreign_files(std::vector<std::string>& ignored) const;
 
   // Reads a shard's tensors in the source's order, checks structure and sha256, and hands each one's source bytes to
   // `sink` from the calling thread, in pieces that follow each other. A tensor's hash may only be known after its
   // pieces were handed over: what is made of them counts once this returns.
   using Sink = std::function<Result<void>(ByteSpan bytes)>;
-  Result<void> check_tensors(const Shard& shard, int threads, Progress& progress, const Sink& sink) const;
+  // Told of each damaged tensor, so that the others are read too; without it the first one ends the walk.
+  using OnFault = std::function<void(Error fault)>;
+  struct TensorWalk {
+    Sink sink;
+    OnFault on_fault;
+    bool whole_only = false;  // `sink` gets zeros for a damaged tensor, never its bytes
+  };
+  Result<void> check_tensors(const Shard& shard, int threads, Progress& progress, const TensorWalk& walk) const;
 
  private:
+  struct Pending;
   std::string place(const Shard& shard, const ShardTensor& tensor) const;
   Result<void> match_header(const SafetensorsHeader& header, Shard& shard) const;
   Result<void> match_pack(const Shard& shard, const ShardTensor& tensor, ByteSpan header_bytes) const;
   Result<AlignedBuffer> load(const Shard& shard, const ShardTensor& tensor, int threads) const;
   Result<void> stream_carried(const Shard& shard, const ShardTensor& tensor, Progress& progress,
-                              const Sink& sink) const;
+                              const TensorWalk& walk) const;
+  Result<void> check_batch(const Shard& shard, size_t begin, size_t end, int threads, Progress& progress,
+                           const TensorWalk& walk, Pending& pending) const;
+  Result<void> settle(const Shard& shard, Pending& pending, const TensorWalk& walk) const;
   Error wrong_hash(const Shard& shard, const ShardTensor& tensor) const;
 
   std::filesystem::path root_;

@@ -4,14 +4,25 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "checkpoint/packed_directory.hpp"
 
 namespace glyd {
 
-// Checks everything, and writes the source again below `out` if given (for a file source: as the file `out`). On an
-// error `out` may hold anything.
-Result<void> check_everything(const PackedDirectory& packed, int threads, Progress& progress,
-                              const std::optional<std::filesystem::path>& out);
+struct RestoreOptions {
+  int threads = 0;
+  // The source is written again below it (for a file source: as the file of this name). On an error it may hold
+  // anything.
+  std::optional<std::filesystem::path> out;
+  Faults* faults = nullptr;  // where given, every fault goes there; else the first one is the error
+  // With `out` and `faults`: only what the source held is of interest. Whatever of it can be read is restored, zeros in
+  // place of damaged tensors.
+  bool salvage = false;
+  std::vector<std::string>* ignored = nullptr;  // gets the files that are not of the checkpoint and do not matter
+};
+
+Result<void> check_everything(const PackedDirectory& packed, const RestoreOptions& options, Progress& progress);
 
 }  // namespace glyd

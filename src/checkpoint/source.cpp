@@ -41,7 +41,7 @@ std::string some_of(const std::vector<std::string>& names) {
 
 class Lister {
  public:
-  explicit Lister(const fs::path& root) : root_(root), blobs_(blobs_of_snapshot(root)) {}
+  Lister(const fs::path& root, const SkipPath& skip) : root_(root), skip_(skip), blobs_(blobs_of_snapshot(root)) {}
 
   Result<void> walk(const std::string& prefix, size_t depth) {
     const fs::path directory = prefix.empty() ? root_ : root_ / prefix;
@@ -52,7 +52,7 @@ class Lister {
       const std::string path = prefix.empty() ? name : prefix + "/" + name;
       if (!is_utf8(path))
         return unsupported("{}: a file name that is not UTF-8 cannot be kept; rename it", (directory / name).string());
-      GLYD_CHECK(visit(path, depth));
+      if (!skip_ || !skip_(path)) GLYD_CHECK(visit(path, depth));
     }
     return Ok{};
   }
@@ -86,7 +86,9 @@ class Lister {
     if (S_ISLNK(info.st_mode)) {
       std::error_code error;
       absolute = fs::canonical(place, error);
-      if (error) return not_found("{}: a symbolic link that leads nowhere", place.string());
+      if (error)
+        return not_found("{}: a symbolic link that leads nowhere (to {}); remove it, or fetch what it names",
+                         place.string(), fs::read_symlink(place, error).string());
       if (!is_inside(absolute, root_) && (blobs_.empty() || !is_inside(absolute, blobs_))) {
         return unsupported("{}: a symbolic link that leaves the directory (to {}); replace it by the file itself",
                            place.string(), absolute.string());
@@ -103,6 +105,7 @@ class Lister {
   }
 
   const fs::path& root_;
+  const SkipPath& skip_;
   fs::path blobs_;
   Listing listing_;
 };
@@ -155,11 +158,14 @@ Result<std::set<std::string>> tensor_paths(const Source& source, const std::vect
   return paths;
 }
 
+Result<void> refuse_packed(const Source& source, const std::vector<SourceFile>& files) {
+  if (std::none_of(files.begin(), files.end(), [](const SourceFile& file) { return file.path == kManifestName; }))
+    return Ok{};
+  return invalid_argument("{}: a packed checkpoint already ({} is in it); give its source, or unpack it first",
+                          source.root.string(), kManifestName);
+}
+
 Result<void> refuse_taken_names(const Source& source, const std::vector<SourceFile>& files, size_t shards) {
-  if (std::any_of(files.begin(), files.end(), [](const SourceFile& file) { return file.path == kManifestName; })) {
-    return invalid_argument("{}: a packed checkpoint already ({} is in it); give its source, or unpack it first",
-                            source.root.string(), kManifestName);
-  }
   std::set<std::string> taken = {kShardIndexName};
   for (size_t i = 0; i < shards; ++i) taken.insert(shard_name(i, shards));
   for (const auto& file : files) {
@@ -211,6 +217,7 @@ Result<void> check_index(const Source& source, const WeightMap& index) {
 Result<void> open_directory(Source& source) {
   GLYD_TRY(Listing listing, list_directory(source.root));
   source.directories = std::move(listing.empty_directories);
+  GLYD_CHECK(refuse_packed(source, listing.files));  // first: a carried index names files that it does not have
   std::optional<WeightMap> index;
   for (const auto& file : listing.files) {
     if (file.path != kSourceIndexName) continue;
@@ -246,8 +253,8 @@ const SourceFile* Source::find_other(std::string_view path) const {
   return found == other_files.end() ? nullptr : &*found;
 }
 
-Result<Listing> list_directory(const fs::path& root) {
-  Lister lister(root);
+Result<Listing> list_directory(const fs::path& root, const SkipPath& skip) {
+  Lister lister(root, skip);
   GLYD_CHECK(lister.walk("", 0));
   return lister.take();
 }
@@ -269,13 +276,32 @@ Result<Source> locate_source(const std::string& text, const char* revision) {
     return source;
   }
   if (error && status.type() != fs::file_type::not_found) return io_error("cannot open {}: {}", text, error.message());
-  if (!is_repo_id(text)) return not_found("{}: no such file or directory", text);
+  // "models/foo" where there is a folder "models" is a slip in a path, and no repo of somebody called models.
+  const bool has_parent = text.find('/') != std::string::npos && fs::is_directory(fs::path(text).parent_path(), error);
+  if (!is_repo_id(text) || (has_parent && !is_cached(hf_cache_directory(), text)))
+    return not_found("{}: no such file or directory", text);
   GLYD_TRY(const Snapshot snapshot, find_snapshot(hf_cache_directory(), text, revision == nullptr ? "main" : revision));
   source.root = snapshot.directory;
   source.name = text;
   source.repo = text;
   source.revision = snapshot.commit;
   return source;
+}
+
+Result<Source> locate_packed(const std::string& text) {
+  std::error_code error;
+  const fs::path path = fs::path(text).lexically_normal();
+  const fs::path named = path.has_filename() ? path : path.parent_path();
+  if (fs::exists(named, error) || (is_repo_id(text) && is_cached(hf_cache_directory(), text)))
+    return locate_source(text, nullptr);
+  if (text.empty()) return invalid_argument("the directory is an empty string");
+  const fs::path staging = named.parent_path() / ("." + named.filename().string() + ".glyd-staging");
+  if (fs::exists(staging, error)) {
+    return not_found(
+        "{}: not there yet: a pack to it is running or was stopped ({}); the same glyd pack goes on from there", text,
+        staging.string());
+  }
+  return not_found("{}: no such directory (`glyd pack` makes one)", text);
 }
 
 Result<Source> open_source(const std::string& text, const char* revision) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,11 +41,16 @@ Result<Source> open_source(const std::string& text, const char* revision);
 // Where a source text leads: the canonical directory or file, with name, repo and revision set and nothing read.
 Result<Source> locate_source(const std::string& text, const char* revision);
 
+// The same for a directory made by pack. One that is missing may be one whose pack was stopped: the error says so.
+Result<Source> locate_packed(const std::string& text);
+
 // Every file below a directory. Symbolic links that leave it, links to directories and special files are refused.
 struct Listing {
   std::vector<SourceFile> files;
   std::vector<std::string> empty_directories;
 };
-Result<Listing> list_directory(const std::filesystem::path& root);
+// What `skip` is true for (a path in the directory) is not looked at, with all below it.
+using SkipPath = std::function<bool(const std::string& path)>;
+Result<Listing> list_directory(const std::filesystem::path& root, const SkipPath& skip = {});
 
 }  // namespace glyd

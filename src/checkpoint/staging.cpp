@@ -53,13 +53,17 @@ Result<fs::path> resolve_target(const std::string& text) {
   if (name.empty() || name == "." || name == "..") return invalid_argument("{}: not a name for a new target", text);
   std::error_code error;
   const fs::path parent = fs::canonical(path.has_parent_path() ? path.parent_path() : fs::path("."), error);
-  if (error) return not_found("{}: the directory it should be made in is missing: {}", text, error.message());
+  if (error) {
+    return not_found("{}: the directory it should be made in is missing: {}; mkdir -p {} makes it", text,
+                     error.message(), path.parent_path().string());
+  }
   return parent / name;
 }
 
 Staging::Staging(Staging&& other) noexcept
     : target_(std::move(other.target_)),
       directory_(std::move(other.directory_)),
+      may_replace_(std::move(other.may_replace_)),
       overwrite_(other.overwrite_),
       keep_(other.keep_),
       lock_(std::exchange(other.lock_, -1)) {}
@@ -74,6 +78,7 @@ Result<Staging> Staging::open(const fs::path& target, bool overwrite, const MayR
   Staging staging;
   staging.target_ = target;
   staging.overwrite_ = overwrite;
+  staging.may_replace_ = may_replace;
   staging.directory_ = target.parent_path() / ("." + target.filename().string() + ".glyd-staging");
   const auto check_target = [&]() -> Result<void> {
     if (!there(target)) return Ok{};
@@ -140,6 +145,7 @@ void Staging::remove() {
 }
 
 Result<void> Staging::commit() {
+  if (overwrite_ && there(target_)) GLYD_CHECK(may_replace_(target_));
   // From here on nothing in the directory may be taken for a pack to be resumed: after the swap, `new` is the old
   // target.
   std::error_code ignored;

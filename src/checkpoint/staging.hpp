@@ -35,7 +35,8 @@ class Staging {
   // Leaves what is there for the next pack (a full disk, for example).
   void keep() { keep_ = true; }
 
-  // `new` becomes the target; what was there goes. Then the staging directory is removed.
+  // `new` becomes the target; what was there goes, if it still may (somebody may have put files there meanwhile). Then
+  // the staging directory is removed.
   Result<void> commit();
 
  private:
@@ -44,6 +45,7 @@ class Staging {
   void remove();
 
   std::filesystem::path target_, directory_;
+  MayReplace may_replace_;
   bool overwrite_ = false, keep_ = false;
   int lock_ = -1;
 };

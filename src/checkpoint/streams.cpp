@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <iterator>
 #include <vector>
 
 namespace glyd {
@@ -63,12 +64,30 @@ Result<void> make_parents(const fs::path& root, const std::string& path) {
   return slash == std::string::npos ? Ok{} : make_directory(root / path.substr(0, slash));
 }
 
+std::string size_text(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
+  double value = static_cast<double>(bytes) / 1000;
+  size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < std::size(kUnits)) value /= 1000, ++unit;
+  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kUnits[unit]);
+}
+
+Result<void> check_space(const fs::path& directory, uint64_t needed_bytes) {
+  std::error_code failed;
+  const fs::space_info space = fs::space(directory, failed);
+  if (failed || space.available >= needed_bytes) return Ok{};
+  return io_error("{}: about {} are needed there, {} are free; make room, or choose another place", directory.string(),
+                  size_text(needed_bytes), size_text(space.available));
+}
+
 Error with_space_needed(Error error, const fs::path& directory, uint64_t needed_bytes) {
   if (error.status != GLYD_ERROR_IO || error.message.find(directory.string()) == std::string::npos) return error;
   std::error_code failed;
   const fs::space_info space = fs::space(directory.parent_path(), failed);
-  error.message += fmt::format("; about {} bytes are needed in {}", needed_bytes, directory.parent_path().string());
-  if (!failed) error.message += fmt::format(", {} are free", space.available);
+  error.message +=
+      fmt::format("; about {} are needed in {}", size_text(needed_bytes), directory.parent_path().string());
+  if (!failed) error.message += fmt::format(", {} are free", size_text(space.available));
   return error;
 }
 

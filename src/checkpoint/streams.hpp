@@ -40,6 +40,12 @@ Result<void> finish_file(File& file, uint64_t mode);
 Result<void> make_parents(const std::filesystem::path& root, const std::string& path);
 Result<void> make_directory(const std::filesystem::path& path);
 
+// "1.23 GB", three digits that matter.
+std::string size_text(uint64_t bytes);
+
+// An error if clearly less than `needed_bytes` are free where `directory` lies: better now than when the disk is full.
+Result<void> check_space(const std::filesystem::path& directory, uint64_t needed_bytes);
+
 // An error of writing below `directory` gets how much is needed there and how much is free.
 Error with_space_needed(Error error, const std::filesystem::path& directory, uint64_t needed_bytes);
 

@@ -34,6 +34,15 @@ class Comparison {
     return source_.is_file ? source_.root.string() : (source_.root / name).string();
   }
 
+  // Where a file of the source is in the packed checkpoint: as it was, or in a shard.
+  std::string packed_place(const std::string& name) const {
+    for (const auto& file : manifest_.source_files) {
+      if (file.path == name || source_.is_file)
+        return fmt::format("{} ({})", (packed_.root() / file.shard).string(), name);
+    }
+    return (packed_.root() / (name == kConfigName ? kKeptConfigName : name)).string();
+  }
+
   Result<void> same_names() const {
     std::map<std::string, int> sides;  // 1: in the source, 2: in the packed checkpoint
     for (const auto& file : source_.tensor_files) sides[file.path] |= 1;
@@ -45,7 +54,7 @@ class Comparison {
     if (manifest_.config) sides[kConfigName] |= 2;
     for (const auto& [name, side] : sides) {
       if (side == 1) return mismatch("{}: in the source, but not in {}", path_of(name), packed_.root().string());
-      if (side == 2) return mismatch("{}: in {}, but not in the source", path_of(name), packed_.root().string());
+      if (side == 2) return mismatch("{}: not in the source {}", packed_place(name), source_.root.string());
     }
     if (source_.tensor_files.size() != manifest_.source_files.size())
       return mismatch("{}: other tensor files than in {}", source_.root.string(), packed_.root().string());
@@ -94,7 +103,7 @@ class Comparison {
 
 }  // namespace
 
-Result<OrderedJson> verify_checkpoint(const std::string& directory, const VerifyOptions& options) {
+Result<OrderedJson> verify_checkpoint(const std::string& directory, const VerifyOptions& options, OrderedJson* report) {
   const auto start = std::chrono::steady_clock::now();
   GLYD_TRY(const PackedDirectory packed, PackedDirectory::open(directory));
   std::optional<Source> source;
@@ -102,17 +111,29 @@ Result<OrderedJson> verify_checkpoint(const std::string& directory, const Verify
     GLYD_TRY(source, open_source(options.source, options.revision));
   }
   Progress progress(options.progress, packed.source_bytes() + (source ? source->bytes() : 0));
-  GLYD_CHECK(check_everything(packed, options.threads, progress, std::nullopt));
-  if (source) GLYD_CHECK(Comparison(packed, *source, progress).run());
+  Faults faults;
+  std::vector<std::string> ignored;
+  RestoreOptions how;
+  how.threads = options.threads;
+  how.faults = &faults;
+  how.ignored = &ignored;
+  GLYD_CHECK(check_everything(packed, how, progress));
+  // What is damaged differs from the source too: that would be the same faults again.
+  if (source && faults.empty()) GLYD_CHECK(Comparison(packed, *source, progress).run());
   GLYD_CHECK(progress.finish(directory));
-  return OrderedJson{{"directory", packed.root().string()},
-                     {"format", kCheckpointFormat},
-                     {"layout", layout_text(packed.manifest().layout)},
-                     {"tensors", packed.manifest().tensors.size()},
-                     {"files", packed.listed_files()},
-                     {"bytes", packed.source_bytes()},
-                     {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
-                     {"ok", true}};
+  OrderedJson document{{"directory", packed.root().string()},
+                       {"format", kCheckpointFormat},
+                       {"layout", layout_text(packed.manifest().layout)},
+                       {"tensors", packed.manifest().tensors.size()},
+                       {"files", packed.source_files()},
+                       {"bytes", packed.source_bytes()},
+                       {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
+                       {"ignored", ignored},
+                       {"faults", faults.json()},
+                       {"ok", faults.empty()}};
+  if (report != nullptr) *report = document;
+  if (!faults.empty()) return faults.as_error();
+  return document;
 }
 
 }  // namespace glyd

@@ -125,6 +125,17 @@ def large(path, mebibytes="64"):
     write(f"{path}/model.safetensors", struct.pack("<Q", len(text)) + text + data)
 
 
+def many_shards(path, shards="6", mebibytes="8"):
+    """Several shards of one large matrix each, without an index, so that a stopped pack has finished some."""
+    block = bf16_weights(2**19, 7)
+    rows = int(mebibytes) * 2**20 // BF16_BYTES // 1024
+    size = rows * 1024 * BF16_BYTES
+    for index in range(int(shards)):
+        text = json.dumps({f"layers.{index}.weight": {"dtype": "BF16", "shape": [rows, 1024], "data_offsets": [0, size]}}).encode()
+        text += b" " * (-len(text) % 8)
+        write(f"{path}/part-{index}.safetensors", struct.pack("<Q", len(text)) + text + (block * (size // len(block) + 1))[:size])
+
+
 def one_tensor(path, header):
     """A model directory whose one file has exactly this header and 32 KiB of data."""
     side_files(path)
@@ -198,6 +209,7 @@ KINDS = {
     "model": model,
     "sharded": sharded,
     "large": large,
+    "shards": many_shards,
     "conv1d": conv1d,
     "hub-cache": hub_cache,
     "mixed-dtypes": lambda path: (side_files(path), write(f"{path}/model.safetensors", safetensors(

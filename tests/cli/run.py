@@ -80,7 +80,7 @@ def normalised(text, scratch, options, version):
     text = re.sub(r'("seconds": ?)[-+.\de]+', r"\1TIME", text)
     text = re.sub(r"stopped while working on \S+;", "stopped while working on SOMETHING;", text)  # where a signal hit it
     # How full a disk is depends on the machine.
-    return re.sub(r"\b\d+ are free\b", "SPACE are free", text)
+    return re.sub(r"\b[\d.]+ ([kMGTP]B|bytes) are free\b", "SPACE are free", text)
 
 
 def run_case(name, options, version):

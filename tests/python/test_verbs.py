@@ -2,6 +2,7 @@
 
 import filecmp
 import json
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -31,6 +32,50 @@ def test_verify_and_unpack(packed, tmp_path):
     assert document["files"] >= 5
     compared = filecmp.dircmp(MODELS[NAME], tmp_path / "back")
     assert not (compared.left_only or compared.right_only or compared.diff_files or compared.funny_files)
+
+
+@pytest.fixture
+def damaged(packed, tmp_path):
+    """The packed directory with a flipped bit in a tensor and another config.json."""
+    directory = tmp_path / "damaged"
+    shutil.copytree(packed, directory)
+    shard = next(directory.glob("glyd-*.safetensors"))
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    (directory / "config.json").write_text("{}")
+    return directory
+
+
+def test_verify_names_every_fault(damaged):
+    with pytest.raises(glyd.CorruptError) as caught:
+        glyd.verify(damaged)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2 and "config.json" in lines[0] and "tensor" in lines[1]
+
+
+def test_salvage_restores_what_is_intact(damaged, tmp_path):
+    with pytest.raises(glyd.CorruptError):
+        glyd.unpack(damaged, tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+    with pytest.raises(glyd.CorruptError, match="zeros in its place") as caught:
+        glyd.unpack(damaged, tmp_path / "back", salvage=True)
+    assert len(str(caught.value).splitlines()) == 1
+    compared = filecmp.dircmp(MODELS[NAME], tmp_path / "back")
+    assert not (compared.left_only or compared.right_only) and compared.diff_files == ["model.safetensors"]
+
+
+def test_overwriting_never_loses_other_files(packed, tmp_path):
+    target = tmp_path / "target"
+    shutil.copytree(packed, target)
+    (target / "notes.txt").write_text("mine")
+    with pytest.raises(glyd.ExistsError, match="notes.txt"):
+        glyd.pack(MODELS[NAME], target, overwrite=True)
+    glyd.unpack(packed, tmp_path / "back")
+    (tmp_path / "back" / "train.log").write_text("mine")
+    with pytest.raises(glyd.ExistsError, match="train.log"):
+        glyd.unpack(packed, tmp_path / "back", overwrite=True)
+    assert (target / "notes.txt").read_text() == (tmp_path / "back" / "train.log").read_text() == "mine"
 
 
 def test_sizes():

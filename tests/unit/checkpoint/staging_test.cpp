@@ -57,6 +57,20 @@ TEST_F(Target, ExistingOneIsRefusedUnlessItMayBeOverwritten) {
   EXPECT_FALSE(fs::exists(work_ / ".out.glyd-staging"));
 }
 
+// A file that somebody puts into the target while it is being packed again is not lost either.
+TEST_F(Target, FileThatAppearedMeanwhileIsKept) {
+  ASSERT_TRUE(pack_checkpoint(work_ / "model", work_ / "out", defaults()));
+  PackOptions overwrite = defaults();
+  overwrite.overwrite = true;
+  overwrite.progress = [&](uint64_t, uint64_t, const char*) {
+    test::write_file(work_ / "out/train.log", "mine");
+    return true;
+  };
+  EXPECT_THAT(refusal(work_ / "out", GLYD_ERROR_EXISTS, overwrite), HasSubstr("would lose"));
+  EXPECT_EQ(test::read_file(work_ / "out/train.log"), "mine");
+  EXPECT_FALSE(fs::exists(work_ / ".out.glyd-staging"));
+}
+
 TEST_F(Target, OddPlacesAreRefused) {
   EXPECT_THAT(refusal("", GLYD_ERROR_INVALID_ARGUMENT), HasSubstr("empty string"));
   EXPECT_THAT(refusal("/", GLYD_ERROR_INVALID_ARGUMENT), HasSubstr("not a name"));
@@ -124,6 +138,29 @@ TEST_F(Interrupted, StagingOfADeadPackIsUsedOrRemoved) {
   test::write_file(staging() / "journal.json", "{broken");
   ASSERT_TRUE(pack_checkpoint(work_ / "model", work_ / "out", defaults()));
   EXPECT_EQ(test::read_tree(work_ / "out"), test::read_tree(work_ / "whole"));
+  EXPECT_FALSE(fs::exists(staging()));
+}
+
+// Stopped at the first call after a shard was finished: the next pack takes it over and says so.
+TEST_F(Interrupted, StoppedPackKeepsItsFinishedShards) {
+  PackOptions stopping = defaults();
+  stopping.progress = [&](uint64_t, uint64_t, const char*) { return !fs::exists(staging() / "journal.json"); };
+  const std::string message = refusal(work_ / "out", GLYD_ERROR_CANCELLED, stopping);
+  EXPECT_THAT(message, HasSubstr("of 2 shards are done and kept in " + staging().string()));
+  EXPECT_TRUE(fs::exists(staging() / "new/glyd-00001-of-00002.safetensors"));
+  EXPECT_FALSE(fs::exists(staging() / "new/README.md"));
+  EXPECT_THAT(verify_checkpoint(work_ / "out", {}).error().message, HasSubstr("was stopped"));
+  uint64_t first = 0;
+  PackOptions again = defaults();
+  again.progress = [&](uint64_t done, uint64_t, const char*) {
+    if (first == 0) first = done;
+    return true;
+  };
+  const auto packed = pack_checkpoint(work_ / "model", work_ / "out", again);
+  ASSERT_TRUE(packed) << packed.error().message;
+  EXPECT_GE(packed.value()["shards_resumed"], 1);
+  EXPECT_GE(first, fs::file_size(work_ / "model/model-00001-of-00002.safetensors"));
+  EXPECT_TRUE(verify_checkpoint(work_ / "out", {1, (work_ / "model").c_str()}));
   EXPECT_FALSE(fs::exists(staging()));
 }
 
