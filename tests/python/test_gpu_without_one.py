@@ -229,3 +229,15 @@ def test_a_handle_goes_with_its_pack(device):
     del pack
     gc.collect()
     assert place not in packs._open
+
+
+@torch.no_grad()
+def test_a_model_compiles_without_graph_breaks(device):
+    device.agree(False)
+    model = glyd.from_pretrained(MODELS["tiny-qwen3"], exact=True)
+    assert model.hf_quantizer.is_compileable
+    ids = token_ids(5)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    assert same_bits(compiled(ids, use_cache=False).logits, model(ids, use_cache=False).logits)
+    assert not glyd.from_pretrained(MODELS["tiny-qwen3"], exact=True, compile=False).hf_quantizer.is_compileable
+    assert not glyd.from_pretrained(MODELS["tiny-qwen3-moe"], exact=True).hf_quantizer.is_compileable

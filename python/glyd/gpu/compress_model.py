@@ -12,7 +12,8 @@ from ..hf.modules import become_packed, kind_of, packed_modules
 def compress(model, *, layout="auto", exact="auto", merge=True, compile=True, verify=False):
     """Packs every Linear, embedding, untied head and stack of experts of `model`, where its weights lie.
 
-    layout   "auto" and "fast", or "small". exact, merge, compile: as in glyd.from_pretrained.
+    layout   "auto" and "fast", or "small". exact, merge: as in glyd.from_pretrained.
+    compile  transformers compiles generate() with a static cache of a model that it did not load packed; False: not.
     verify   every pack is decoded and compared before its weight is let go.
     Needs, besides the model, room for the largest weight's pack twice. Gives `model`.
     """
@@ -32,6 +33,8 @@ def compress(model, *, layout="auto", exact="auto", merge=True, compile=True, ve
     if names:
         tie_names(model, names)
     finish.settle(model, options.exact)
+    if not compile and getattr(model, "generation_config", None) is not None:
+        model.generation_config.disable_compile = True
     return model
 
 

@@ -249,6 +249,11 @@ def any_on_gpu(model):
     return any(on_gpu(pack) for _, module in packed_modules(model) for _, pack in module.glyd_packs())
 
 
+def can_be_compiled(model):
+    """On a GPU, where every packed module but experts is a torch op."""
+    return any_on_gpu(model) and not any(isinstance(module, GlydExperts) for _, module in packed_modules(model))
+
+
 _cost_of_shape = {}
 
 

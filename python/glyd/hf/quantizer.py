@@ -6,6 +6,7 @@ packs as it reads any tensor. bf16 checkpoint: the loader brings one tensor at a
 
 import contextlib
 import contextvars
+import os
 import re
 import sys
 
@@ -101,6 +102,7 @@ class GlydQuantizer(HfQuantizer):
         wanted = _requested.get()
         self.options = wanted if self.pre_quantized and wanted is not None else quantization_config
         self.plan = None
+        self.compileable = False
         self.packable = {}  # bf16 checkpoint: the model's name of each tensor to pack -> "matrix" or "stack"
         self.decode_later = []  # packed directory: tensors of modules that cannot multiply packed
         self.ties = []  # (name that shares, name that has the pack, whether both were in the checkpoint)
@@ -144,7 +146,8 @@ class GlydQuantizer(HfQuantizer):
 
     @property
     def is_compileable(self):
-        return False
+        """Whether generate() with a static cache may be compiled: the products are torch ops. Experts are not."""
+        return self.compileable and os.environ.get("GLYD_COMPILE", "1") != "0"
 
     # Before the weights are loaded.
 
@@ -305,6 +308,7 @@ class GlydQuantizer(HfQuantizer):
         if hasattr(model.config, "transformers_weights"):
             del model.config.transformers_weights
         finish.finish_loading(model, self)
+        self.compileable = bool(self.options.compile) and finish.can_be_compiled(model)
         return model
 
     def _dequantize(self, model, dtype=None):

@@ -147,3 +147,24 @@ def test_image_text_model():
         glyd.gpu.compress(model, exact=True)
         assert same_bits(model(input_ids=ids, pixel_values=pixels).logits, expected)
     assert model.glyd_report().to_dict()["packed_modules"] > 20
+
+
+def test_compiled_text():
+    """transformers compiles generate() with a static cache: no graph break, and the compiled bf16 model's text."""
+    import torch._dynamo
+
+    ids = token_ids(9, 1).to(DEVICE)
+    options = {"max_new_tokens": 24, "min_new_tokens": 24, "do_sample": False, "cache_implementation": "static"}
+    texts = []
+    for load in (
+        lambda: glyd.from_pretrained(MODELS["tiny-qwen3"], exact=True),
+        lambda: transformers.AutoModelForCausalLM.from_pretrained(MODELS["tiny-qwen3"], device_map={"": DEVICE}),
+    ):
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+        model = load()
+        texts.append(model.generate(ids, **options))
+        assert not torch._dynamo.utils.counters["graph_break"], dict(torch._dynamo.utils.counters["graph_break"])
+        assert torch._dynamo.utils.counters["stats"]["unique_graphs"] >= 1, "nothing was compiled"
+    torch._dynamo.reset()
+    assert torch.equal(*texts)
