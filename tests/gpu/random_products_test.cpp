@@ -144,9 +144,10 @@ class SpecialValuesTest : public GpuTest {
   static constexpr uint64_t kTokens[] = {1, 5, 8, 16, 32, 64, 96, 200};
 };
 
-// Infinities and NaN in weights and inputs, where they meet zeros too; and all zeros of either sign.
+// Infinities and NaN in weights and inputs, where they meet zeros too, all zeros of either sign, and values near the
+// range within which sums in shifted form are exact (2^104; docs/gpu.md).
 TEST_F(SpecialValuesTest, AreWhatCublasMakesOfThem) {
-  const uint16_t specials[] = {0x7f80, 0xff80, 0x7fc0, 0xffff, 0x0000, 0x8000, 0x7f7f, 0xff7f};
+  const uint16_t specials[] = {0x7f80, 0xff80, 0x7fc0, 0xffff, 0x0000, 0x8000, 0x7200, 0xf200};
   for (const Layout layout : {Layout::kFast, Layout::kRaw}) {
     for (const uint64_t tokens : kTokens) {
       for (const bool in_weights : {false, true}) {
@@ -161,6 +162,20 @@ TEST_F(SpecialValuesTest, AreWhatCublasMakesOfThem) {
         EXPECT_EQ(differing(run(context(), p), reference(p)), 0u)
             << tokens << " tokens, layout " << static_cast<int>(layout) << (in_weights ? ", weights" : ", inputs");
       }
+    }
+  }
+}
+
+// Past that range a sum in shifted form may overflow where the true one is still finite, or the other way round: then
+// an output is an infinity or a NaN instead of a number near the end of bf16's range, never another number.
+TEST_F(SpecialValuesTest, PastTheExactRangeSumsOverflow) {
+  for (const uint64_t tokens : kTokens) {
+    RandomProduct p = product(tokens, Layout::kFast);
+    p.x[100] = 0x7f7f, p.x[500] = 0xff7f;  // of the first token
+    const Values y = run(context(), p), expected = reference(p);
+    for (uint64_t i = 0; i < y.size(); ++i) {
+      const bool finite = (y[i] & 0x7f80) != 0x7f80 && (expected[i] & 0x7f80) != 0x7f80;
+      ASSERT_TRUE(y[i] == expected[i] || (i < p.grid.rows && !finite)) << tokens << " tokens, output " << i;
     }
   }
 }
