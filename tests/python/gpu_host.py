@@ -12,7 +12,7 @@ from glyd.gpu import library, runtime
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).parent / "host_device" / "host_device.cpp"
-FUSED, DECODED, UNPACK, ROWS = range(4)
+FUSED, DECODED, UNPACK, ROWS, EXPERTS = range(5)
 
 
 class HostStream:

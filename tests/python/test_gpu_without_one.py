@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from conftest import MODELS, load_bf16, same_bits, token_ids
 from glyd.gpu import ahead, exactness, packs, runtime
-from glyd.hf import tensors
-from gpu_host import DECODED, FUSED, UNPACK, HostRuntime, HostStream, build, host_gpu
+from glyd.hf import experts, tensors
+from gpu_host import DECODED, EXPERTS, FUSED, UNPACK, HostRuntime, HostStream, build, host_gpu
 
 
 @pytest.fixture(scope="module")
@@ -199,11 +199,26 @@ def test_a_model_runs_saves_and_loads(device, tmp_path):
 
 
 @torch.no_grad()
-def test_experts_run_on_the_device(device):
+def test_experts(device):
+    """Exact: the bf16 model's bits, the chosen experts decoded or all. Free: one launch a stack, the host not asked."""
     device.agree(False)
-    ids = token_ids(7, 2)
     model = glyd.from_pretrained(MODELS["tiny-qwen3-moe"], exact=True)
-    assert same_bits(model(ids).logits, load_bf16("tiny-qwen3-moe")(ids).logits)
+    reference = load_bf16("tiny-qwen3-moe")
+    for ids in (token_ids(1), token_ids(30, 2)):
+        assert same_bits(model(ids).logits, reference(ids).logits)
+    glyd.set_exact(model, False)
+    expected = reference(ids).logits
+    for captures in (False, True):
+        HostRuntime.captures = captures
+        with device.counting(EXPERTS) as launches:
+            found = model(ids, use_cache=False).logits
+        layers = model.config.num_hidden_layers
+        assert launches == [2 * layers] and (found - expected).abs().max() <= 0.05 * expected.abs().max()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experts, "MOST_ROWS_PACKED", 10)
+        with device.counting(EXPERTS) as launches:
+            model(ids)
+        assert launches == [0]
 
 
 @torch.no_grad()

@@ -123,6 +123,14 @@ def decode_into(pack, out):
     return out
 
 
+def matrix_into(pack, matrix, out):
+    """One matrix of the stack, [rows, cols], into the contiguous bf16 tensor `out`."""
+    opened = open_pack(pack)
+    with runtime.guard(opened.device.index):
+        lib().glyd_cuda_unpack_matrix(opened.handle, matrix, out.data_ptr(), opened.device.stream())
+    return out
+
+
 def rows_into(pack, indices, out):
     """Rows `indices` (int64, contiguous, on the same GPU) of the matrix, one after another, into `out`."""
     opened = open_pack(pack)

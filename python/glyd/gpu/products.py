@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import _capi_cuda
-from .._errors import OutOfMemoryError
+from .._errors import OutOfMemoryError, UnsupportedError
 from ..hf.tensors import info_of
 from . import ahead, exactness
 from .library import lib
@@ -246,3 +246,28 @@ def linear_into(y, column, x, pack, matrix, bias):
         part.copy_(F.linear(x, weight.t() if product.stored_by_inputs else weight, bias))
     elif status:
         raise lib().error_of(status)
+
+
+def linear_experts(x, pack, ends):
+    """y[i] = W_e x[i] for rows of x that are sorted by expert: e's end at ends[e]. Sums in any order, one launch.
+
+    Rows of no expert give zeros. None where the library has no kernel for the pack.
+    """
+    opened, info = open_pack(pack), info_of(pack)
+    y = torch.zeros((x.shape[0], info.rows), dtype=torch.bfloat16, device=x.device)
+    call = _capi_cuda.ExpertsCall(
+        x=x.data_ptr(),
+        tokens=x.shape[0],
+        x_stride=info.cols,
+        ends=ends.data_ptr(),
+        y=y.data_ptr(),
+        y_stride=info.rows,
+        any_order=1,
+        stream=opened.device.stream(),
+    )
+    try:
+        with runtime.guard(opened.device.index):
+            lib().glyd_cuda_linear_experts(opened.handle, ctypes.byref(call))
+    except UnsupportedError:
+        return None
+    return y

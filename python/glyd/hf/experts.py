@@ -6,7 +6,7 @@ the module gets children under the checkpoint's own names (`0.gate_proj` ...), e
 
 Exact: the experts that the router chose are decoded into a smaller stack and the class's own forward runs on it, the
 choices renumbered; so whichever implementation the model is set to (grouped_mm, batched_mm, eager) gives its own bits.
-Free: each chosen expert multiplies from its packed bytes.
+Free: each chosen expert multiplies from its packed bytes; a stack on a GPU does so in one launch, without the host.
 """
 
 import torch
@@ -17,6 +17,10 @@ from ..gpu.runtime import on_gpu, runtime
 from . import tensors
 from .modules import BUFFER, Packed, packed_class, place_for, placeholder
 from .tensors import SUFFIX, info_of
+
+# A stack on a GPU multiplies this many rows (tokens times experts of each) from packed bytes; more are multiplied by the
+# model's own code with the whole stack decoded.
+MOST_ROWS_PACKED = 1024
 
 
 class Holder(nn.Module):
@@ -66,22 +70,17 @@ class GlydExperts(Packed):
         """The matrices of `experts`, decoded, as the parameter holds them: [len(experts), ...]."""
         shape, parts = self.glyd_stacks[name]
         first = self.glyd_parts(name, 0)[0][0]
-        if parts is None and on_gpu(first):  # a GPU decodes a stack at once
-            whole = tensors.decode(getattr(self, name + SUFFIX), dimensions=3)
-            return (whole if len(experts) == shape[0] else whole[list(experts)]).to(self.glyd_dtype)
+        if parts is None and on_gpu(first) and len(experts) == shape[0]:  # a GPU decodes a stack at once
+            return tensors.decode(getattr(self, name + SUFFIX), dimensions=3).to(self.glyd_dtype)
         out = torch.empty((len(experts), *shape[1:]), dtype=torch.bfloat16, device=first.device)
         for place, expert in enumerate(experts):
             row = 0
             for pack, matrix in self.glyd_parts(name, expert):
                 info = info_of(pack)
-                if on_gpu(pack):
-                    decoded = tensors.decode(pack)
-                    out[place, row : row + decoded.shape[0]] = decoded
-                elif info.transposed:
-                    block = torch.empty((info.rows, info.cols), dtype=torch.bfloat16)
-                    out[place] = tensors.decode_block(pack, matrix, 0, info.rows, block).t()
+                if info.transposed:
+                    out[place] = tensors.decode_matrix(pack, matrix).t()
                 else:
-                    tensors.decode_block(pack, matrix, 0, info.rows, out[place, row : row + info.rows])
+                    tensors.decode_matrix(pack, matrix, out[place, row : row + info.rows])
                 row += info.rows
         return out.to(self.glyd_dtype)
 
@@ -98,13 +97,16 @@ class GlydExperts(Packed):
             stacks = {name: getattr(self, name) for name in self.glyd_stacks}
             return self.glyd_own_forward(stacks, (*arguments, *named.values()))
         hidden, choices, weights = arguments
-        if on_gpu(hidden) and self.glyd_whole():
-            stacks = {name: getattr(self, name) for name in self.glyd_stacks}
-            return self.glyd_own_forward(stacks, arguments)
         free = not self.glyd_exact and hidden.dtype == torch.bfloat16 and hasattr(self, "has_gate")
-        if free and not (torch.is_grad_enabled() and hidden.requires_grad) and self._glyd_can_multiply():
-            return self.glyd_free(hidden, choices, weights)
-        return self.glyd_chosen(hidden, choices, weights)
+        free = free and not (torch.is_grad_enabled() and hidden.requires_grad) and self._glyd_can_multiply()
+        if on_gpu(hidden):
+            found = self.glyd_at_once(hidden, choices, weights) if free else None
+            if found is not None:
+                return found
+            if self.glyd_whole(choices):
+                stacks = {name: getattr(self, name) for name in self.glyd_stacks}
+                return self.glyd_own_forward(stacks, arguments)
+        return self.glyd_free(hidden, choices, weights) if free else self.glyd_chosen(hidden, choices, weights)
 
     def _glyd_is_routed(self, arguments):
         """(hidden states, chosen experts [tokens, k], their weights [tokens, k]): how transformers 5 calls them."""
@@ -114,10 +116,10 @@ class GlydExperts(Packed):
         integers = isinstance(choices, torch.Tensor) and choices.dtype in (torch.int64, torch.int32)
         return integers and choices.dim() == 2 and choices.shape == weights.shape and hidden.dim() == 2
 
-    def glyd_whole(self):
-        """On a GPU: whether every expert is decoded, so that nothing waits for the router's choice."""
+    def glyd_whole(self, choices):
+        """On a GPU: whether every expert is decoded, rather than the host wait for what the router chose."""
         merged = any(parts is None for _, parts in self.glyd_stacks.values())
-        return runtime.capturing() or (merged and self.glyd_exact)
+        return runtime.capturing() or (merged and 2 * choices.numel() >= self.num_experts)
 
     def glyd_chosen(self, hidden, choices, weights):
         chosen, renumbered = torch.unique(choices, return_inverse=True)
@@ -150,6 +152,29 @@ class GlydExperts(Packed):
         bias = getattr(self, name + "_bias", None) if self.has_bias else None
         return y if bias is None else y + bias[expert]
 
+    def glyd_at_once(self, hidden, choices, weights):
+        """As glyd_free, each stack in one launch and nothing known to the host; None where that cannot be."""
+        tokens, k = choices.shape
+        up_name = "gate_up_proj" if self.has_gate else "up_proj"
+        stacked = all(self.glyd_stacks[name][1] is None for name in (up_name, "down_proj"))
+        if not stacked or tokens * k > MOST_ROWS_PACKED:
+            return None
+        expert, order = choices.reshape(-1).sort(stable=True)
+        numbers = torch.arange(self.num_experts, dtype=expert.dtype, device=expert.device)
+        ends = torch.searchsorted(expert, numbers, right=True).to(torch.int32)
+        up = self.glyd_stack_product(up_name, hidden[order // k], expert, ends)
+        if up is None:
+            return None
+        inner = self._apply_gate(up) if self.has_gate else self.act_fn(up)
+        down = self.glyd_stack_product("down_proj", inner.contiguous(), expert, ends)
+        return None if down is None else self._glyd_weighted(torch.empty_like(down).index_copy_(0, order, down), weights)
+
+    def glyd_stack_product(self, name, x, expert, ends):
+        """Rows of x, sorted by expert, by each one's matrix; rows of no expert are zeros."""
+        y = tensors.linear_experts(x, getattr(self, name + SUFFIX), ends)
+        bias = getattr(self, name + "_bias", None) if self.has_bias else None
+        return y if y is None or bias is None else y + bias[expert.clamp(max=self.num_experts - 1)]
+
     def glyd_free(self, hidden, choices, weights):
         tokens, k = choices.shape
         flat = choices.reshape(-1)
@@ -162,10 +187,15 @@ class GlydExperts(Packed):
             up = self.glyd_product(up_name, expert, hidden[slots // k])
             inner = self._apply_gate(up) if self.has_gate else self.act_fn(up)
             out[slots] = self.glyd_product("down_proj", expert, inner.contiguous())
+        return self._glyd_weighted(out, weights)
+
+    def _glyd_weighted(self, out, weights):
+        """The sum of each token's experts' outputs, [tokens * k, hidden] in the order of `choices`."""
+        tokens, k = weights.shape
         if getattr(self, "has_post_expert_norm", False):
             out = self.post_expert_norm(out)
         weighted = out * weights.reshape(-1, 1)
-        return weighted.view(tokens, k, -1).sum(dim=1).to(hidden.dtype)
+        return weighted.view(tokens, k, -1).sum(dim=1).to(out.dtype)
 
 
 def become_experts(module):

@@ -124,6 +124,16 @@ def decode(pack, out=None, dimensions=2):
     return out.view(shape_of(info, dimensions))
 
 
+def decode_matrix(pack, matrix, out=None):
+    """One matrix of the stack as [rows, cols], which a transposed pack's source has the other way round."""
+    info = info_of(pack)
+    if out is None:
+        out = torch.empty((info.rows, info.cols), dtype=torch.bfloat16, device=pack.device)
+    if on_gpu(pack):
+        return packs.matrix_into(pack, matrix, out)
+    return decode_block(pack, matrix, 0, info.rows, out)
+
+
 def decode_block(pack, matrix, row_begin, row_end, out):
     """Rows [row_begin, row_end) of one matrix into the contiguous tensor `out`, as [rows, cols]."""
     cols = info_of(pack).cols
@@ -171,6 +181,13 @@ def linear_into(y, column, x, pack, matrix=0, bias=None):
         width,
         threads(),
     )
+
+
+def linear_experts(x, pack, ends):
+    """Rows of x, sorted by expert, by the matrices of a stack on a GPU, in any order; None where that cannot be."""
+    from ..gpu.products import linear_experts as on_device
+
+    return on_device(x, pack, ends)
 
 
 def same_bits(a, b):

@@ -20,7 +20,7 @@ glyd_status fail(glyd_status status, const char* text) {
   return status;
 }
 
-uint64_t calls_[4];  // fused, decoded, unpack, rows
+uint64_t calls_[5];  // fused, decoded, unpack, rows, experts
 int verdict_;        // of glyd_cuda_prepare
 
 }  // namespace
@@ -59,7 +59,7 @@ uint32_t glyd_cuda_abi_version(void) noexcept { return GLYD_CUDA_ABI_VERSION; }
 const char* glyd_cuda_last_error(void) noexcept { return last_error.c_str(); }
 const char* glyd_cuda_status_text(glyd_status status) noexcept { return glyd_status_text(status); }
 
-// Tests: how often something was called: 0 fused, 1 decoded, 2 unpack, 3 rows.
+// Tests: how often something was called: 0 fused, 1 decoded, 2 unpack, 3 rows, 4 experts.
 GLYD_API uint64_t host_device_calls(int kind) noexcept { return calls_[kind]; }
 
 // Tests: whether glyd_cuda_prepare finds the fused products exact. They are libglyd's own sums, so they give torch's
@@ -118,6 +118,13 @@ glyd_status glyd_cuda_unpack(glyd_cuda_pack* pack, uint16_t* bf16, void*) noexce
   return glyd_decode(pack->data, pack->info.pack_bytes, 1, bf16, shape.stack * shape.rows * shape.cols);
 }
 
+glyd_status glyd_cuda_unpack_matrix(glyd_cuda_pack* pack, uint64_t matrix, uint16_t* bf16, void*) noexcept {
+  ++calls_[2];
+  const glyd_shape& shape = pack->info.shape;
+  return glyd_decode_block(pack->data, pack->info.pack_bytes, matrix, 0, shape.rows, 0, shape.cols, 1, bf16,
+                           shape.cols);
+}
+
 glyd_status glyd_cuda_rows(glyd_cuda_pack* pack, const int64_t* indices, uint64_t count, uint16_t* out,
                            void*) noexcept {
   ++calls_[3];
@@ -164,6 +171,33 @@ glyd_status glyd_cuda_linear(glyd_cuda_pack* pack, const glyd_cuda_linear_call* 
   ++calls_[1];
   return glyd_linear(pack->data, pack->info.pack_bytes, call->matrix, call->x, call->tokens, call->x_stride, call->bias,
                      call->y, call->y_stride, 1);
+}
+
+glyd_status glyd_cuda_linear_group(glyd_cuda_pack* const* packs, const glyd_cuda_linear_call* calls,
+                                   uint64_t count) noexcept {
+  for (uint64_t i = 0; i < count; ++i) {
+    if (const glyd_status status = glyd_cuda_linear(packs[i], calls + i); status != GLYD_OK) return status;
+  }
+  return GLYD_OK;
+}
+
+glyd_status glyd_cuda_linear_experts(glyd_cuda_pack* pack, const glyd_cuda_experts_call* call) noexcept {
+  const glyd_shape& shape = pack->info.shape;
+  if (!can_fuse(*pack, 1) || call->any_order == 0) return fail(GLYD_ERROR_UNSUPPORTED, "experts: no such kernel");
+  uint64_t begin = 0;
+  for (uint64_t expert = 0; expert < shape.stack; ++expert) {
+    const auto end = static_cast<uint64_t>(call->ends[expert]);
+    if (end < begin || end > call->tokens) return fail(GLYD_ERROR_INVALID_ARGUMENT, "experts: ends are not sorted");
+    if (end > begin) {
+      const glyd_status status =
+          glyd_linear(pack->data, pack->info.pack_bytes, expert, call->x + begin * call->x_stride, end - begin,
+                      call->x_stride, nullptr, call->y + begin * call->y_stride, call->y_stride, 1);
+      if (status != GLYD_OK) return fail(status, glyd_last_error());
+    }
+    begin = end;
+  }
+  ++calls_[4];
+  return GLYD_OK;
 }
 
 glyd_status glyd_cuda_prepare(glyd_cuda_pack* pack, const uint64_t* tokens, uint64_t count,
