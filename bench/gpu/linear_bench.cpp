@@ -42,7 +42,7 @@ struct Options {
   std::string commit = "unknown";
   uint64_t rotate_bytes = uint64_t{1200} << 20;
   int calls = 40, replays = 5;
-  bool free_order = false, sweep = false;
+  bool free_order = false, sweep = false, host_time = true;
   std::string kernel = "auto";
   std::vector<uint32_t> teams, wide;
   uint32_t strips = 0;
@@ -222,9 +222,9 @@ class Matrices {
       fmt::print(stderr, "  narrow S={} teams={} warps={} depth={} x_pieces={} shared={}K\n", plan->splits, plan->teams,
                  plan->team_warps, plan->depth, plan->x_pieces, plan->shared_bytes >> 10);
     } else if (const auto* staged = std::get_if<cuda::StagedPlan>(&either)) {
-      fmt::print(stderr, "  staged S={} strips={} tiles={} decoders={} depth={} stages={} shared={}K\n", staged->splits,
-                 staged->tile_strips, staged->tiles, staged->decoders, staged->depth, staged->stages,
-                 staged->shared_bytes >> 10);
+      fmt::print(stderr, "  staged S={} strips={} tiles={} decoders={} depth={} stages={} x_stages={} shared={}K\n",
+                 staged->splits, staged->tile_strips, staged->tiles, staged->decoders, staged->depth, staged->stages,
+                 staged->x_stages, staged->shared_bytes >> 10);
     } else {
       const auto& wide = std::get<cuda::WidePlan>(either);
       fmt::print(stderr, "  wide S={} tile={} groups={} relay={} cluster={} tiles={} depth={} x_stages={} shared={}K\n",
@@ -279,18 +279,18 @@ Result<void> sweep(Matrices& matrices, const Shape& shape, const Options& option
     const char* kernel;
     cuda::WideChoice wide;
   };
-  const Cut cuts[] = {{"narrow", {}},           {"staged", {1}},          {"staged", {2}},
-                      {"staged", {3}},          {"staged", {4}},          {"staged", {6}},
-                      {"staged", {8}},          {"wide", {64, 3, 1, 1}},  {"wide", {64, 3, 1, 2}},
-                      {"wide", {64, 2, 1, 2}},  {"wide", {128, 1, 1, 1}}, {"wide", {128, 1, 1, 2}},
-                      {"wide", {128, 2, 1, 2}}, {"wide", {128, 3, 1, 1}}, {"wide", {128, 3, 1, 2}},
-                      {"wide", {256, 2, 1, 1}}, {"wide", {256, 2, 1, 2}}};
+  const Cut cuts[] = {
+      {"narrow", {}},           {"staged", {2}},          {"staged", {3}},          {"staged", {4}},
+      {"staged", {6}},          {"wide", {64, 2, 1, 1}},  {"wide", {64, 3, 1, 1}},  {"wide", {64, 1, 3, 1}},
+      {"wide", {64, 3, 1, 2}},  {"wide", {128, 1, 1, 1}}, {"wide", {128, 2, 1, 1}}, {"wide", {128, 2, 1, 2}},
+      {"wide", {128, 3, 1, 1}}, {"wide", {128, 3, 1, 2}}, {"wide", {256, 2, 1, 1}}, {"wide", {256, 2, 1, 2}}};
   for (const uint64_t tokens : options.tokens) {
     for (const Cut& cut : cuts) {
       const uint32_t tile = cut.wide.tile_tokens;
       const std::string_view kernel = cut.kernel;
-      if (kernel == "wide" ? (tokens <= 128 && (tile < tokens || tile >= 4 * tokens)) || (tokens > 128 && tile < 128)
-                           : tokens > 64)
+      if (kernel == "wide"
+              ? tokens <= 16 || (tokens <= 128 && (tile < tokens || tile >= 4 * tokens)) || (tokens > 128 && tile < 128)
+              : tokens > 64 || (kernel == "staged" && tokens <= 16))
         continue;
       cuda::ContextOptions chosen;
       chosen.kernel = kernel == "wide"     ? cuda::KernelChoice::kWide
@@ -370,7 +370,7 @@ Result<void> run(const std::string& command, const Options& options) {
   GLYD_TRY(cuda::Cublas* const cublas, context->cublas());
   Report report(options.json);
   report.head(command, options.commit, *context, cublas->version());
-  if (!options.sweep) GLYD_CHECK(report_host_time(*context, report));
+  if (!options.sweep && options.host_time) GLYD_CHECK(report_host_time(*context, report));
   for (const std::string& name : options.groups) {
     bool known = false;
     for (const Group& group : kGroups) {
@@ -410,6 +410,7 @@ int main(int argc, char** argv) {
       ->expected(4);
   app.add_option("--strips", options.strips, "strips of the staged kernel's tiles (0: its own choice)");
   app.add_flag("--sweep", options.sweep, "every cut of the wide kernel, and the narrow one");
+  app.add_flag("--no-host-time{false}", options.host_time, "leave the host time of a call out");
   app.add_flag("--free", options.free_order, "products in any order instead of exact ones");
   CLI11_PARSE(app, argc, argv);
   std::string command;

@@ -18,16 +18,14 @@ __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// The same at the barrier that lies at this address in another block of the cluster.
-__device__ __forceinline__ void mbarrier_arrive_in(uint32_t barrier, uint32_t block) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
-      "}" ::"r"(barrier),
-      "r"(block)
-      : "memory");
+// Where a barrier of this block's address lies in another block of the cluster, and arriving there.
+__device__ __forceinline__ uint32_t mbarrier_in_block(uint32_t barrier, uint32_t block) {
+  uint32_t remote;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(barrier), "r"(block));
+  return remote;
+}
+__device__ __forceinline__ void mbarrier_arrive_in_cluster(uint32_t remote) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
 }
 
 // Arrives, and makes the phase wait for `bytes` bytes of copies besides.

@@ -46,6 +46,22 @@ struct ChunkWords {
   }
 };
 
+// A lane's stored words of a record: all asked for at once, so that the answers come while its patches are applied.
+struct RecordWords {
+  ChunkWords chunks[2];
+
+  __device__ __forceinline__ void load(uint32_t record, uint32_t steps, uint32_t lane) {
+    if (__builtin_expect(steps < fast::kRecordSteps, 0)) {
+#pragma unroll
+      for (uint32_t c = 0; c < 2; ++c)
+        chunks[c].load_short(record + c * fast::kChunkBytes, fast::chunk_steps(steps, c), lane);
+    } else {
+#pragma unroll
+      for (uint32_t c = 0; c < 2; ++c) chunks[c].load(record + c * fast::kChunkBytes, lane);
+    }
+  }
+};
+
 // The overflow array of a pack; reads stay inside whatever the pack says.
 struct Overflow {
   const uint32_t* words;

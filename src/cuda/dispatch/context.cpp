@@ -63,36 +63,55 @@ const void* kernel_of(const StagedPlan& plan) {
 
 const void* kernel_of(const GenericPlan& plan) { return generic_kernel(plan.tiles); }
 
-// The kernel for few tokens up to here, the staged one up to kStagedTokens, the wide one from there on.
+// The kernel for few tokens alone up to here; from here to kMostNarrowTokens all are weighed, and then the wide one
+// serves, up to kMostWideTokens.
 constexpr uint32_t kNarrowTokens = 16;
+
+// Routes weighed against each other.
+class Candidates {
+ public:
+  explicit Candidates(uint32_t tokens) : tokens_(tokens) {}
+
+  // Few tokens keep their sums to the first kPartialBytes, so that a caller without more can multiply them.
+  void add(const Route& route, double clocks) {
+    if (route.kernel == nullptr || (tokens_ <= kMostNarrowTokens && route.sums_outside())) return;
+    if (!best_ || clocks < clocks_) best_ = route, clocks_ = clocks;
+  }
+  const std::optional<Route>& best() const { return best_; }
+
+ private:
+  uint32_t tokens_;
+  std::optional<Route> best_;
+  double clocks_ = 0;
+};
 
 std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint32_t splits, const Context& context) {
   const ContextOptions& options = context.options();
   const DeviceLimits& limits = context.device().limits;
-  KernelChoice wanted = options.kernel;
-  if (wanted == KernelChoice::kAuto) {
-    wanted = tokens <= kNarrowTokens   ? KernelChoice::kNarrow
-             : tokens <= kStagedTokens ? KernelChoice::kStaged
-                                       : KernelChoice::kWide;
-  }
-  if (wanted == KernelChoice::kGeneric) {
+  const bool any = options.kernel == KernelChoice::kAuto;
+  if (options.kernel == KernelChoice::kGeneric) {
     const auto plan = plan_generic(header, tokens, splits, limits);
     return plan ? std::optional(Route{*plan, kernel_of(*plan)}) : std::nullopt;
   }
-  if (wanted == KernelChoice::kNarrow) {
+  Candidates candidates(tokens);
+  if (any || options.kernel == KernelChoice::kNarrow) {
     if (const auto plan = plan_linear(header, tokens, splits, limits, options.teams)) {
-      return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan), partial_bytes(*plan) - partial_sum_bytes(*plan)};
+      const uint64_t sums = partial_sum_bytes(*plan);
+      candidates.add({*plan, kernel_of(*plan), sums, partial_bytes(*plan) - sums}, clocks_of(*plan));
     }
+    if (any && tokens <= kNarrowTokens && candidates.best()) return candidates.best();
   }
-  if (wanted == KernelChoice::kStaged) {
+  if (any || options.kernel == KernelChoice::kStaged) {
     if (const auto plan = plan_staged(header, tokens, splits, limits, options.staged_strips)) {
-      return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)};
+      candidates.add({*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)}, clocks_of(*plan));
     }
   }
-  if (const auto plan = plan_wide(header, tokens, splits, limits, options.wide)) {
-    return Route{*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)};
+  if ((any && tokens <= kMostWideTokens) || options.kernel == KernelChoice::kWide) {
+    if (const auto plan = plan_wide(header, tokens, splits, limits, options.wide)) {
+      candidates.add({*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)}, clocks_of(*plan));
+    }
   }
-  return std::nullopt;
+  return candidates.best();
 }
 
 // Splits for products whose order is free: enough units to fill the GPU four times over, none shorter than 512 columns.
@@ -229,16 +248,19 @@ Result<std::unique_ptr<DevicePack>> DevicePack::open(Context& context, ByteSpan 
   return pack;
 }
 
+bool DevicePack::may_route(uint64_t tokens) const {
+  return tokens >= 1 &&
+         tokens <= (context_.options().kernel == KernelChoice::kAuto ? kMostWideTokens : kMostFusedTokens);
+}
+
 const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits) {
-  if (tokens < 1 || tokens > kMostFusedTokens) return nullptr;
+  if (!may_route(tokens)) return nullptr;
   const std::lock_guard lock(mutex_);
   const std::pair key{tokens, splits};
   if (const auto found = routes_.find(key); found != routes_.end()) return &found->second;
   const auto route = plan_route(header_, static_cast<uint32_t>(tokens), splits, context_);
   if (!route || route->kernel == nullptr) return nullptr;
-  // Few tokens keep to the first kPartialBytes, so that a caller without more can multiply them.
-  if (route->sums_outside() && (tokens <= kMostNarrowTokens || route->arrival_bytes > kPartialBytes ||
-                                route->sum_bytes > most_outside_bytes())) {
+  if (route->sums_outside() && (route->arrival_bytes > kPartialBytes || route->sum_bytes > most_outside_bytes())) {
     return nullptr;
   }
   const auto shared = static_cast<int>(context_.device().limits.shared_bytes);

@@ -103,6 +103,8 @@ class DevicePack {
   const Route* free_route(uint64_t tokens);
   // A route with this many splits, whatever the verdicts; null where the kernel cannot serve it.
   const Route* route_of_splits(uint64_t tokens, uint32_t splits);
+  // Whether so many tokens can have a fused route at all.
+  bool may_route(uint64_t tokens) const;
   // The most bytes of sums that a route may keep behind the first kPartialBytes of a workspace.
   uint64_t most_outside_bytes() const {
     return context_.cublas_options().workspace_bytes + header_.grid.rows * header_.grid.cols * 2;

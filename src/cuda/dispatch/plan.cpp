@@ -1,6 +1,7 @@
 #include "dispatch/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace glyd::cuda {
@@ -156,6 +157,14 @@ std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens,
   if (!fits) return std::nullopt;
   plan.counted = plan.teams < units_a_block(plan);
   return plan;
+}
+
+double clocks_of(const LinearPlan& plan) {
+  const double records = plan.split_chunks / 2.0, units = units_a_block(plan);
+  const double rounds = std::ceil(units / plan.teams);
+  const bool many = plan.tokens > 32;
+  const double chain = rounds * records * (many ? 1900 : 1120), all = units * records * (many ? 226 : 163);
+  return 6000 + std::max(chain, all) + (plan.splits > 1 ? 3000 : 0);
 }
 
 uint64_t partial_sum_bytes(const LinearPlan& plan) {

@@ -22,6 +22,8 @@ struct TeamChoice {
 
 // The most tokens of the kernel for few (gemm/), and of any (wide/).
 inline constexpr uint32_t kMostNarrowTokens = 64, kMostFusedTokens = 32768;
+// From here on decoding the matrix once costs less than to decode it for every tile of tokens (docs/gpu.md).
+inline constexpr uint32_t kMostWideTokens = 1535;
 
 // The tile of the kernel that serves `tokens`: 1, 8, 16, 32 or 64.
 uint32_t token_tile(uint32_t tokens);
@@ -42,6 +44,9 @@ std::optional<LinearPlan> plan_linear(const PackHeader& header, uint32_t tokens,
 // likes.
 bool may_fuse(const PackHeader& header, uint64_t tokens);
 bool may_fuse_exactly(const PackHeader& header, uint64_t tokens);
+
+// How long 17 to 64 tokens take, roughly, in clocks of an H200: from measurements of 30 November 2026 (docs/gpu.md).
+double clocks_of(const LinearPlan& plan);
 
 // Bytes that a plan keeps in the workspace: sums of the splits, and behind them the counters.
 uint64_t partial_sum_bytes(const LinearPlan& plan);

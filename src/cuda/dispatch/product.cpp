@@ -201,6 +201,7 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
   if (!header.fusible)
     return decode("decode and cuBLAS: exponents of this tensor leave bf16's range when shifted, or it has subnormals");
   if (tokens > kMostFusedTokens) return decode("decode and cuBLAS: more tokens than the fused kernels take");
+  if (!pack.may_route(tokens)) return decode("decode and cuBLAS: at so many tokens decoding once costs least");
   if (header.grid.cols % 8 != 0) return decode("decode and cuBLAS: columns do not divide by 8");
   if (exact && header.grid.rows % 8 != 0)
     return decode("decode and cuBLAS: rows do not divide by 8, so cuBLAS's order is another");

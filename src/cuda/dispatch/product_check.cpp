@@ -113,6 +113,7 @@ Result<Verdict> check_product(DevicePack& pack, uint64_t tokens, bool bias) {
   const ScopedDevice scope(pack.context().device().ordinal);
   const Grid& grid = pack.header().grid;
   Verdict verdict{false, 1, tokens * grid.rows};
+  if (!pack.may_route(tokens)) return verdict;
   if (!may_fuse_exactly(pack.header(), tokens) || kMostInputs * tokens * grid.rows < kLeastOutputs) return verdict;
   GLYD_TRY(Cublas* const cublas, pack.context().cublas());
   Checker checker(pack, *cublas, tokens, bias);
@@ -136,7 +137,7 @@ Result<void> prepare(DevicePack& pack, std::span<const uint64_t> tokens, bool bi
     const ProductKey key{pack.header().grid.rows, pack.header().grid.cols, count, bias};
     Verdict verdict;
     if (count == 0 || pack.context().find_verdict(key, verdict)) continue;
-    if (!may_fuse_exactly(pack.header(), count)) continue;
+    if (!pack.may_route(count) || !may_fuse_exactly(pack.header(), count)) continue;
     GLYD_TRY(verdict, check_product(pack, count, bias));
     pack.context().store_verdict(key, verdict);
   }

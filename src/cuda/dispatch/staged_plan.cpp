@@ -8,10 +8,10 @@ namespace {
 // Sets the places in shared memory; whether all fits.
 bool place_shared(StagedPlan& plan, uint32_t shared_bytes) {
   plan.x_at = plan.stages * stage_weight_bytes(plan.tile_strips);
-  plan.scratch_at = plan.x_at + plan.stages * kStageXBytes;
+  plan.scratch_at = plan.x_at + plan.x_stages * 2 * staged_x_chunk_bytes(plan.x_rows);
   plan.ring_at = plan.scratch_at + plan.decoders * 2048;
   plan.barriers_at = plan.ring_at + plan.decoders * plan.depth * plan.ring_stride;
-  plan.shared_bytes = plan.barriers_at + (plan.decoders * plan.depth + 3 * plan.stages) * 8;
+  plan.shared_bytes = plan.barriers_at + (plan.decoders * plan.depth + 2 * (plan.stages + plan.x_stages)) * 8;
   return plan.shared_bytes <= shared_bytes;
 }
 
@@ -21,30 +21,19 @@ bool cut(StagedPlan& plan, const DeviceLimits& limits, uint32_t tile_strips) {
   if (tiles >= uint64_t{1} << 31) return false;
   plan.tiles = static_cast<uint32_t>(tiles);
   plan.blocks = std::min(plan.tiles, limits.multiprocessors);
-  // As many decoders as can be, then records in flight, then stages beyond the two at least that keep them apart.
+  // As many decoders as can be, and stages enough to keep them apart; then of x; then as many more stages as fit.
   for (uint32_t decoders = kMostDecoders; decoders >= tile_strips && decoders >= 2; --decoders) {
-    const uint32_t least = std::max(2u, (decoders + tile_strips - 1) / tile_strips);
     plan.decoders = decoders;
     plan.step_records = decoders / tile_strips;
     plan.step_strips = decoders % tile_strips;
-    for (plan.depth = 3; plan.depth >= 2; --plan.depth) {
-      for (plan.stages = least + (plan.depth == 3 ? 1 : 2); plan.stages >= least; --plan.stages) {
+    const uint32_t least = std::max(2u, (decoders + tile_strips - 1) / tile_strips);
+    for (plan.depth = 2, plan.x_stages = 8; plan.x_stages >= 2; --plan.x_stages) {
+      for (plan.stages = 2 * least; plan.stages >= least; --plan.stages) {
         if (place_shared(plan, limits.shared_bytes)) return true;
       }
     }
   }
   return false;
-}
-
-// Clocks of the busiest block, roughly. A strip's chunk takes 79 clocks of memory, or 66 of shared memory and its share
-// of x, which is written once and read once a tile.
-double cost_of(const StagedPlan& plan, const DeviceLimits& limits) {
-  constexpr double kMemory = 79, kShared = 66, kTileClocks = 2500;
-  const double active = static_cast<double>(plan.blocks) / limits.multiprocessors;
-  const double shared = kShared * plan.tile_strips + 64 + plan.x_rows;
-  const double memory = kMemory * plan.tile_strips * std::max(0.6, active);
-  const uint32_t rounds = (plan.tiles + plan.blocks - 1) / plan.blocks;
-  return rounds * (plan.split_chunks * std::max(shared, memory) + kTileClocks);
 }
 
 }  // namespace
@@ -63,20 +52,26 @@ std::optional<StagedPlan> plan_staged(const PackHeader& header, uint32_t tokens,
   for (const uint32_t strips : {1u, 2u, 3u, 4u, 6u, 8u}) {
     if (tile_strips != 0 && tile_strips != strips) continue;
     if (!cut(plan, limits, strips)) continue;
-    const double cost = cost_of(plan, limits);
+    const double cost = clocks_of(plan);
     if (!best || cost < best_cost) best = plan, best_cost = cost;
   }
   return best;
 }
 
+double clocks_of(const StagedPlan& plan) {
+  const uint32_t rounds = (plan.tiles + plan.blocks - 1) / plan.blocks;
+  const double records = plan.split_chunks / 2.0;
+  return 6000 + rounds * (records * (270 + 175 * plan.tile_strips) + 1500) + (plan.splits > 1 ? 3000 : 0);
+}
+
 uint64_t partial_sum_bytes(const StagedPlan& plan) {
   if (plan.splits == 1) return 0;
   const uint64_t tiles = plan.tiles;  // of every split
-  return tiles * kMultipliers * (plan.tile_strips * 2) * 512;
+  return tiles * token_groups(plan.tokens) * (plan.tile_strips * 2) * 512;
 }
 
 uint64_t arrival_bytes(const StagedPlan& plan) {
-  return plan.splits == 1 ? 0 : uint64_t{plan.tiles} / plan.splits * kMultipliers * 4;
+  return plan.splits == 1 ? 0 : uint64_t{plan.tiles} / plan.splits * token_groups(plan.tokens) * 4;
 }
 
 }  // namespace glyd::cuda

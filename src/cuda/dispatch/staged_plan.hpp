@@ -13,6 +13,9 @@ namespace glyd::cuda {
 std::optional<StagedPlan> plan_staged(const PackHeader& header, uint32_t tokens, uint32_t splits,
                                       const DeviceLimits& limits, uint32_t tile_strips = 0);
 
+// How long it takes, roughly, in clocks of an H200: from measurements of 30 November 2026 (docs/gpu.md).
+double clocks_of(const StagedPlan& plan);
+
 // Bytes of the sums of the splits, and of the counters of their arrival.
 uint64_t partial_sum_bytes(const StagedPlan& plan);
 uint64_t arrival_bytes(const StagedPlan& plan);

@@ -50,21 +50,6 @@ bool cut(WidePlan& plan, const DeviceLimits& limits, uint32_t tile_tokens, uint3
   return fill_shared(plan, limits.shared_bytes);
 }
 
-// Clocks of the busiest block, roughly: a chunk's product is 2 clocks a token for each group; a warpgroup alone needs
-// about kAloneClocks from chunk to chunk, a relay kTurnClocks for each hand-over; x and the weights come from L2 at
-// kL2Bytes a clock and multiprocessor, and weights that are read once from memory at kMemoryBytes.
-double cost_of(const WidePlan& plan, const DeviceLimits& limits) {
-  constexpr double kAloneClocks = 700, kTurnClocks = 600, kL2Bytes = 28, kMemoryBytes = 18, kTileClocks = 3000;
-  constexpr double kWeightBytes = 64 * kChunkCols * 1.4;
-  const double tensor = 2.0 * plan.tile_tokens * plan.groups;
-  const double alone = plan.relay > 1 ? std::max(kTurnClocks, kAloneClocks / plan.relay) : kAloneClocks;
-  const double l2 = (x_stage_bytes(plan.tile_tokens) / plan.cluster + kWeightBytes * plan.groups) / kL2Bytes;
-  const double active = static_cast<double>(plan.blocks()) / limits.multiprocessors;
-  const double memory = plan.weights_once ? kWeightBytes * plan.groups / kMemoryBytes * std::max(0.6, active) : 0;
-  const uint32_t rounds = (plan.tiles + plan.clusters - 1) / plan.clusters;
-  return rounds * (plan.split_chunks * std::max({tensor, alone, l2, memory}) + kTileClocks);
-}
-
 }  // namespace
 
 std::optional<WidePlan> plan_wide(const PackHeader& header, uint32_t tokens, uint32_t splits,
@@ -89,13 +74,24 @@ std::optional<WidePlan> plan_wide(const PackHeader& header, uint32_t tokens, uin
         for (uint32_t cluster = 1; cluster <= 2; ++cluster) {
           if (choice.cluster != 0 && choice.cluster != cluster) continue;
           if (!cut(plan, limits, tile_tokens, groups, relay, cluster)) continue;
-          const double cost = cost_of(plan, limits);
+          const double cost = clocks_of(plan);
           if (!best || cost < best_cost) best = plan, best_cost = cost;
         }
       }
     }
   }
   return best;
+}
+
+double clocks_of(const WidePlan& plan) {
+  const uint32_t rounds = (plan.tiles + plan.clusters - 1) / plan.clusters;
+  const double records = plan.split_chunks / 2.0, groups = plan.groups;
+  double record = plan.tile_tokens <= 64    ? 1130 + 380 * groups
+                  : plan.tile_tokens == 128 ? 1180 + 480 * groups
+                                            : 1300 + 800 * groups;
+  if (plan.relay > 1) record = plan.tile_tokens <= 64 ? 1200 : 1700;
+  if (plan.cluster > 1) record *= 1.02;  // shares the reading of x, but waits for two
+  return 6000 + rounds * (records * record + 2000) + (plan.splits > 1 ? 3000 : 0);
 }
 
 uint64_t partial_sum_bytes(const WidePlan& plan) {

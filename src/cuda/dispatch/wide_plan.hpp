@@ -18,6 +18,9 @@ struct WideChoice {
 std::optional<WidePlan> plan_wide(const PackHeader& header, uint32_t tokens, uint32_t splits,
                                   const DeviceLimits& limits, const WideChoice& choice = {});
 
+// How long it takes, roughly, in clocks of an H200: from measurements of 30 November 2026 (docs/gpu.md).
+double clocks_of(const WidePlan& plan);
+
 // Bytes of the sums of the splits, and of the counters of their arrival.
 uint64_t partial_sum_bytes(const WidePlan& plan);
 uint64_t arrival_bytes(const WidePlan& plan);

@@ -21,16 +21,8 @@ struct RecordProduct {
   uint32_t a[2][16];
   uint32_t b[T::kHoldX ? 2 : 1][T::kHoldX ? T::kTiles : 1][8];
 
-  // Chunk `chunk` of the record at `record`, which has `steps` steps; its patches are in `scratch`.
-  __device__ __forceinline__ void decode(uint32_t chunk, uint32_t record, uint32_t steps, const PatchScratch& scratch,
-                                         uint32_t lane) {
-    ChunkWords words;
-    const uint32_t at = record + chunk * fast::kChunkBytes;
-    if (__builtin_expect(steps < fast::kRecordSteps, 0)) {
-      words.load_short(at, fast::chunk_steps(steps, chunk), lane);
-    } else {
-      words.load(at, lane);
-    }
+  // Chunk `chunk` of a record, whose patches are in `scratch`.
+  __device__ __forceinline__ void decode(uint32_t chunk, const ChunkWords& words, const PatchScratch& scratch) {
     uint32_t upper[8];
     scratch.read(chunk, upper);
     decode_chunk(words.low, words.high, upper, a[chunk]);
@@ -147,13 +139,15 @@ class Worker {
                     : more ? kPassTurn
                            : 0);
         }
+        RecordWords words;
+        words.load(record, steps, lane_);
         scratch_.apply(record + fast::kRecordBytes, tail ? plan_.tail_slot_copy : plan_.slot_copy, plan_.slot_entries,
                        overflow);
         __syncwarp();
         RecordProduct<T> product;
         if constexpr (T::kHoldX) {
-          product.decode(0, record, steps, scratch_, lane_);
-          product.decode(1, record, steps, scratch_, lane_);
+          product.decode(0, words.chunks[0], scratch_);
+          product.decode(1, words.chunks[1], scratch_);
           __syncwarp();
           loader_.issue(record, barrier);  // all of the record is in registers
           scratch_.undo();
@@ -170,11 +164,11 @@ class Worker {
           if (__builtin_expect(chunks & 2, 1)) product.multiply(x, 1, sums);
         } else {  // chunk by chunk: the sums leave no registers for more
           x.advance(chunk - x_range.chunk_begin, round);
-          product.decode(0, record, steps, scratch_, lane_);
+          product.decode(0, words.chunks[0], scratch_);
           if (flags & kWaitTurn) hand_over.wait();
           if (flags & kLoadSums) hand_over.load(sums);
           if (chunks & 1) product.multiply(x, 0, sums);
-          product.decode(1, record, steps, scratch_, lane_);
+          product.decode(1, words.chunks[1], scratch_);
           if (chunks & 2) product.multiply(x, 1, sums);
           __syncwarp();
           loader_.issue(record, barrier);

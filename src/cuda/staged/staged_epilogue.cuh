@@ -14,7 +14,7 @@ template <class T>
 __device__ __forceinline__ bool sum_staged_splits(const StagedParams& params, const StagedTile& tile, uint32_t warp,
                                                   uint32_t lane, float (&sums)[T::kGroups][4]) {
   const StagedPlan& plan = params.plan;
-  const uint32_t place = tile.first_strip / T::kStrips * kMultipliers + warp;
+  const uint32_t place = tile.first_strip / T::kStrips * token_groups(plan.tokens) + warp;
   float4* const first =
       reinterpret_cast<float4*>(params.partials) + static_cast<uint64_t>(place) * plan.splits * T::kGroups * 32 + lane;
 #pragma unroll

@@ -40,7 +40,7 @@ class Decoder {
   }
 
   __device__ __forceinline__ void run() {
-    StagePlace place;
+    RingPlace place{plan_.stages};
     DecoderRecords mine(plan_, decoder_);
     uint32_t tile_first = 0, at = 0;  // records of all tiles before; the one of `place`
     uint32_t slot = 0, parity = 0;
@@ -59,10 +59,10 @@ class Decoder {
         loader_.issue(record, barrier);
         scratch_.undo();
 
-        place.advance(plan_, tile_first + mine.record - at);
+        place.advance(tile_first + mine.record - at);
         at = tile_first + mine.record;
         if (at >= plan_.stages) {
-          arch::mbarrier_wait(barriers_.empty + place.index * 8, place.parity ^ 1);
+          arch::mbarrier_wait(barriers_.weights_free + place.index * 8, place.parity ^ 1);
         }
         store(place.index, mine.strip, a);
         arch::shared_stores_fence();
@@ -78,21 +78,16 @@ class Decoder {
   __device__ __forceinline__ void decode(uint32_t number, uint32_t record, uint32_t (&a)[2][16]) {
     const bool tail = number + 1 == plan_.records && plan_.tail_steps < fast::kRecordSteps;
     const uint32_t steps = tail ? plan_.tail_steps : fast::kRecordSteps;
+    RecordWords words;
+    words.load(record, steps, lane_);
     scratch_.apply(record + fast::kRecordBytes, tail ? plan_.tail_slot_copy : plan_.slot_copy, plan_.slot_entries,
                    Overflow{params_.overflow, params_.overflow_words});
     __syncwarp();
 #pragma unroll
     for (uint32_t c = 0; c < 2; ++c) {
-      ChunkWords words;
-      const uint32_t at = record + c * fast::kChunkBytes;
-      if (__builtin_expect(tail, 0)) {
-        words.load_short(at, fast::chunk_steps(steps, c), lane_);
-      } else {
-        words.load(at, lane_);
-      }
       uint32_t upper[8];
       scratch_.read(c, upper);
-      decode_chunk(words.low, words.high, upper, a[c]);
+      decode_chunk(words.chunks[c].low, words.chunks[c].high, upper, a[c]);
     }
   }
 
@@ -124,40 +119,50 @@ __device__ __forceinline__ void multiply_stages(const StagedParams& params, uint
                                                 uint32_t lane) {
   const StagedPlan& plan = params.plan;
   const StageBarriers barriers(plan, shared);
-  StagePlace place;
+  const uint32_t x_chunk_bytes = staged_x_chunk_bytes(plan.x_rows);
+  RingPlace weights{plan.stages}, x{plan.x_stages};
+  uint32_t weights_before = 0, x_before = 0;  // the barriers by which the stages before are given back
 #pragma unroll 1
   for (uint32_t index = blockIdx.x; index < plan.tiles; index += plan.blocks) {
     const StagedTile tile = StagedTile::at(plan, index);
     float sums[T::kGroups][4];
-    uint32_t before = 0;  // the stage before, to be given back
 #pragma unroll 1
     for (uint32_t i = 0; i < tile.records; ++i) {
       const uint32_t chunk = (tile.record_begin + i) * kRecordChunks;
-      arch::mbarrier_wait(barriers.x + place.index * 8, place.parity);
-      arch::mbarrier_wait(barriers.weights + place.index * 8, place.parity);
+      const uint32_t w_at = shared + weights.index * stage_weight_bytes(T::kStrips);
+      const uint32_t x_at = shared + plan.x_at + x.index * 2 * x_chunk_bytes;
+      arch::mbarrier_wait(barriers.x + x.index * 8, x.parity);
+      arch::mbarrier_wait(barriers.weights + weights.index * 8, weights.parity);
       arch::warpgroup_fence();
 #pragma unroll
       for (uint32_t c = 0; c < 2; ++c) {
         // A split may begin or end inside the record.
         if (chunk + c < tile.chunk_begin || chunk + c >= tile.chunk_end) continue;
-        const uint64_t x =
-            arch::tile_descriptor(shared + plan.x_at + place.index * kStageXBytes + c * (kStageXBytes / 2));
-        const uint64_t w =
-            arch::tile_descriptor(shared + place.index * stage_weight_bytes(T::kStrips) + c * T::kChunkBytes);
+        const uint64_t x_tile = arch::tile_descriptor(x_at + c * x_chunk_bytes);
+        const uint64_t w_tile = arch::tile_descriptor(w_at + c * T::kChunkBytes);
         const bool first = chunk + c == tile.chunk_begin;
 #pragma unroll
         for (uint32_t step = 0; step < 4; ++step) {
-          arch::multiply_staged<T::kRows>(&sums[0][0], x + 2 * step, w + 2 * step, step > 0 || !first);
+          arch::multiply_staged<T::kRows>(&sums[0][0], x_tile + 2 * step, w_tile + 2 * step, step > 0 || !first);
         }
       }
       arch::warpgroup_commit();
+      // The stages before are given back. (To wait for these too, so that they go back at once: 30% slower.)
       arch::warpgroup_wait<1>();
-      if (i > 0 && arch::elect_one()) arch::mbarrier_arrive(barriers.empty + before * 8);
-      before = place.index;
-      place.advance(plan, 1);
+      if (i > 0 && arch::elect_one()) {
+        arch::mbarrier_arrive(weights_before);
+        arch::mbarrier_arrive(x_before);
+      }
+      weights_before = barriers.weights_free + weights.index * 8;
+      x_before = barriers.x_free + x.index * 8;
+      weights.advance(1);
+      x.advance(1);
     }
     arch::warpgroup_wait<0>();
-    if (arch::elect_one()) arch::mbarrier_arrive(barriers.empty + before * 8);
+    if (arch::elect_one()) {
+      arch::mbarrier_arrive(weights_before);
+      arch::mbarrier_arrive(x_before);
+    }
     finish_staged<T>(params, tile, warp, lane, sums);
   }
 }
@@ -183,8 +188,12 @@ __global__ void __launch_bounds__(kStagedThreads, 1)
 #pragma unroll 1
       for (uint32_t i = 0; i < plan.stages; ++i) {
         arch::mbarrier_init(barriers.weights + i * 8, T::kStrips);
+        arch::mbarrier_init(barriers.weights_free + i * 8, kMultipliers);
+      }
+#pragma unroll 1
+      for (uint32_t i = 0; i < plan.x_stages; ++i) {
         arch::mbarrier_init(barriers.x + i * 8, 1);
-        arch::mbarrier_init(barriers.empty + i * 8, kMultipliers);
+        arch::mbarrier_init(barriers.x_free + i * 8, kMultipliers);
       }
       arch::mbarrier_fence_init();
       arch::prefetch_tensor_map(&x_map);

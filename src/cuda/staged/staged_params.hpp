@@ -1,12 +1,12 @@
-// staged_params.hpp - the fused product by way of shared memory, for some tens of tokens: what a launch is told, and its
-// compile-time choices.
+// staged_params.hpp - the fused product by way of shared memory, for some tens of tokens: what a launch is told, and
+// its compile-time choices.
 #pragma once
 
 #include "gemm/params.hpp"
 
 namespace glyd::cuda {
 
-inline constexpr uint32_t kStagedTokens = 64;                // of a tile: rows of the tensor core's first operand
+inline constexpr uint32_t kStagedTokens = 64;                    // of a tile: rows of the tensor core's first operand
 inline constexpr uint32_t kMostDecoders = 12, kMultipliers = 4;  // warps; one more fetches x
 inline constexpr uint32_t kStagedThreads = (kMostDecoders + kMultipliers + 1) * 32;
 inline constexpr uint32_t kRecordCols = kRecordChunks * kChunkCols;
@@ -23,9 +23,9 @@ struct StagedPlan : RecordGeometry {
   uint32_t tile_strips = 0, tiles = 0, blocks = 0;
   // Not so many that one could be more than a round of the stages ahead of another: at most stages * tile_strips.
   uint32_t decoders = 0;
-  uint32_t step_records = 0, step_strips = 0;  // decoders / tile_strips and the rest
-  uint32_t depth = 0, stages = 0;              // records in flight a decoder; stages of weights and of x
-  uint32_t x_rows = 0;                         // of x in a stage: 32 or 64
+  uint32_t step_records = 0, step_strips = 0;    // decoders / tile_strips and the rest
+  uint32_t depth = 0, stages = 0, x_stages = 0;  // records in flight a decoder; stages of weights, and of x
+  uint32_t x_rows = 0;                           // of x in a stage: 32 or 64
   // Places in shared memory.
   uint32_t x_at = 0, scratch_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
 
@@ -36,8 +36,12 @@ struct StagedParams : ProductParams {
   StagedPlan plan;
 };
 
+// Multiplying warps that have tokens, 16 each.
+constexpr uint32_t token_groups(uint32_t tokens) { return (tokens + 15) / 16; }
 constexpr uint32_t stage_weight_bytes(uint32_t tile_strips) { return tile_strips * 16 * kRecordCols * 2; }
-inline constexpr uint32_t kStageXBytes = kStagedTokens * kRecordCols * 2;
+// 64 columns of x. The tensor core reads kStagedTokens rows, whatever lies behind the last: what it makes of them is
+// dropped.
+constexpr uint32_t staged_x_chunk_bytes(uint32_t x_rows) { return x_rows * 128; }
 
 // kStrips: 1, 2, 3, 4, 6 or 8.
 template <uint32_t kStrips_>

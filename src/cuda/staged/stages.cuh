@@ -30,22 +30,23 @@ struct StagedTile {
   }
 };
 
-// A place that goes round the ring of stages.
-struct StagePlace {
-  uint32_t index = 0, parity = 0;
-  __device__ __forceinline__ void advance(const StagedPlan& plan, uint32_t by) {
+// A place that goes round a ring.
+struct RingPlace {
+  uint32_t stages, index = 0, parity = 0;
+  __device__ __forceinline__ void advance(uint32_t by) {
     index += by;
-    while (index >= plan.stages) index -= plan.stages, parity ^= 1;
+    while (index >= stages) index -= stages, parity ^= 1;
   }
 };
 
-// Barriers of the stages: weights there, x there, both free again.
+// Barriers of the stages: filled, and free again; of weights and of x.
 struct StageBarriers {
-  uint32_t weights, x, empty;
+  uint32_t weights, weights_free, x, x_free;
   __device__ __forceinline__ StageBarriers(const StagedPlan& plan, uint32_t shared)
       : weights(shared + plan.barriers_at + plan.decoders * plan.depth * 8),
-        x(weights + plan.stages * 8),
-        empty(x + plan.stages * 8) {}
+        weights_free(weights + plan.stages * 8),
+        x(weights_free + plan.stages * 8),
+        x_free(x + plan.x_stages * 8) {}
 };
 
 // The records of one decoder, strips innermost: its number, and from there on every decoders-th, through all tiles.
@@ -106,23 +107,24 @@ class StagedLoader {
   StagedTile tile_{};
 };
 
-// Fetches x for every stage, in order; by one thread.
+// Fetches x for every record, in order; by one thread.
 __device__ __forceinline__ void fetch_staged_x(const StagedPlan& plan, const CUtensorMap* map, uint32_t x_base,
                                                const StageBarriers& barriers) {
-  StagePlace place;
+  const uint32_t chunk_bytes = staged_x_chunk_bytes(plan.x_rows);
+  RingPlace place{plan.x_stages};
   uint32_t filled = 0;
 #pragma unroll 1
   for (uint32_t index = blockIdx.x; index < plan.tiles; index += plan.blocks) {
     const StagedTile tile = StagedTile::at(plan, index);
 #pragma unroll 1
     for (uint32_t i = 0; i < tile.records; ++i, ++filled) {
-      const uint32_t barrier = barriers.x + place.index * 8, to = x_base + place.index * kStageXBytes;
-      if (filled >= plan.stages) arch::mbarrier_wait(barriers.empty + place.index * 8, place.parity ^ 1);
-      arch::mbarrier_arrive_expect(barrier, plan.x_rows * kRecordCols * 2);
+      const uint32_t barrier = barriers.x + place.index * 8, to = x_base + place.index * 2 * chunk_bytes;
+      if (filled >= plan.x_stages) arch::mbarrier_wait(barriers.x_free + place.index * 8, place.parity ^ 1);
+      arch::mbarrier_arrive_expect(barrier, 2 * chunk_bytes);
       const uint32_t col = (tile.record_begin + i) * kRecordCols;
       arch::tensor_copy_2d(to, map, col, 0, barrier);
-      arch::tensor_copy_2d(to + kStageXBytes / 2, map, col + kChunkCols, 0, barrier);
-      place.advance(plan, 1);
+      arch::tensor_copy_2d(to + chunk_bytes, map, col + kChunkCols, 0, barrier);
+      place.advance(1);
     }
   }
 }

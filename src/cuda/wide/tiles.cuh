@@ -113,32 +113,17 @@ class TileLoader {
 
 // Chunks of x in shared memory: the n-th chunk that the block needs is in stage n % x_stages.
 struct XStages {
-  uint32_t base, full, empty, stages, shift, cluster;
+  uint32_t base, full, empty, stages, shift;
 
   __device__ __forceinline__ XStages(const WidePlan& plan, uint32_t shared)
       : base(shared),
         full(shared + plan.barriers_at + plan.workers() * plan.depth * 8),
         empty(full + plan.x_stages * 8),
         stages(plan.x_stages),
-        shift(plan.x_shift),
-        cluster(plan.cluster) {}
+        shift(plan.x_shift) {}
 
   __device__ __forceinline__ uint32_t stage(uint32_t n) const { return n & (stages - 1); }
-  __device__ __forceinline__ void wait_full(uint32_t n) const {
-    arch::mbarrier_wait(full + stage(n) * 8, n >> shift & 1);
-  }
-  __device__ __forceinline__ void wait_empty(uint32_t n) const {
-    arch::mbarrier_wait(empty + stage(n) * 8, (n >> shift & 1) ^ 1);
-  }
-  // By a whole warp. Every block of the cluster writes to this block's stages, so every one must know.
-  __device__ __forceinline__ void release(uint32_t n, uint32_t lane) const {
-    const uint32_t barrier = empty + stage(n) * 8;
-    if (cluster == 1) {
-      if (arch::elect_one()) arch::mbarrier_arrive(barrier);
-    } else if (lane < cluster) {
-      arch::mbarrier_arrive_in(barrier, lane);
-    }
-  }
+  __device__ __forceinline__ uint32_t parity(uint32_t n) const { return n >> shift & 1; }
 };
 
 // Fetches every chunk of x that the block needs, in order; by one thread. In a cluster each block fetches its part of
@@ -153,7 +138,7 @@ __device__ __forceinline__ void fetch_x(const WidePlan& plan, const CUtensorMap*
     const uint32_t token = tile.token_tile * T::kTokens + part;
 #pragma unroll 1
     for (uint32_t chunk = tile.chunk_begin; chunk < tile.chunk_end; ++chunk, ++n) {
-      if (n >= x.stages) x.wait_empty(n);
+      if (n >= x.stages) arch::mbarrier_wait(x.empty + x.stage(n) * 8, x.parity(n) ^ 1);
       const uint32_t barrier = x.full + x.stage(n) * 8, to = x.base + x.stage(n) * T::kXStageBytes + part * 128;
       arch::mbarrier_arrive_expect(barrier, T::kXStageBytes);
       if (plan.cluster > 1) {

@@ -30,7 +30,11 @@ class WideWorker {
         scratch_at_(shared + params.plan.scratch_at + worker * PatchScratch::kBytes),
         loader_(params, group_, member_, warp_),
         scratch_(scratch_at_, lane),
-        x_(params.plan, shared) {}
+        x_(params.plan, shared),
+        cluster_(params.plan.cluster),
+        x_empty_(arch::mbarrier_in_block(x_.empty, lane < params.plan.cluster ? lane : 0)) {
+    arch::pin(x_empty_);
+  }
 
   // Weights do not depend on the grid before this one: they are on their way before its end is waited for.
   __device__ __forceinline__ void start() {
@@ -75,23 +79,16 @@ class WideWorker {
     __syncwarp();
     if (++slot_ == plan_.depth) slot_ = 0, parity_ ^= 1;
     const bool tail = tile.record_begin + i + 1 == plan_.records && plan_.tail_steps < fast::kRecordSteps;
-    steps_ = tail ? plan_.tail_steps : fast::kRecordSteps;
+    words_.load(record_, tail ? plan_.tail_steps : fast::kRecordSteps, lane_);
     scratch_.apply(record_ + fast::kRecordBytes, tail ? plan_.tail_slot_copy : plan_.slot_copy, plan_.slot_entries,
                    Overflow{params_.overflow, params_.overflow_words});
     __syncwarp();
   }
 
   __device__ __forceinline__ void decode(uint32_t chunk, uint32_t (&a)[16]) const {
-    ChunkWords words;
-    const uint32_t at = record_ + chunk * fast::kChunkBytes;
-    if (__builtin_expect(steps_ < fast::kRecordSteps, 0)) {
-      words.load_short(at, fast::chunk_steps(steps_, chunk), lane_);
-    } else {
-      words.load(at, lane_);
-    }
     uint32_t upper[8];
     scratch_.read(chunk, upper);
-    decode_chunk(words.low, words.high, upper, a);
+    decode_chunk(words_.chunks[chunk].low, words_.chunks[chunk].high, upper, a);
 #pragma unroll
     for (uint32_t r = 0; r < 16; ++r) arch::pin(a[r]);
   }
@@ -106,8 +103,9 @@ class WideWorker {
   // Four steps of 16 columns by the n-th chunk of x; in flight when it returns.
   __device__ __forceinline__ void multiply(float (&sums)[T::kTiles][4], const uint32_t (&a)[16], uint32_t n,
                                            uint32_t add) const {
-    const uint64_t x = arch::tile_descriptor(x_.base + x_.stage(n) * T::kXStageBytes);
-    x_.wait_full(n);
+    const uint32_t stage = x_.stage(n);
+    const uint64_t x = arch::tile_descriptor(x_.base + stage * T::kXStageBytes);
+    arch::mbarrier_wait(x_.full + stage * 8, x_.parity(n));
     arch::warpgroup_fence();
 #pragma unroll
     for (uint32_t step = 0; step < 4; ++step) {
@@ -116,30 +114,40 @@ class WideWorker {
     arch::warpgroup_commit();
   }
 
-  // One warpgroup has all records of the tile: the tensor core is a chunk behind the decoding.
+  // Every block of the cluster writes to this block's stages of x, so every one must know that one is free.
+  __device__ __forceinline__ void release_x(uint32_t n) const {
+    if (lane_ < cluster_) arch::mbarrier_arrive_in_cluster(x_empty_ + x_.stage(n) * 8);
+  }
+
+  // One warpgroup has all records of the tile. The tensor core is a chunk behind the decoding, and the next record's
+  // words are on their way while it works.
   __device__ __forceinline__ void run_alone(const Tile& tile, uint32_t x_before, float (&sums)[T::kTiles][4]) {
     uint32_t a[2][16];
-    uint32_t n = x_before, add = 0;
+    uint32_t n = x_before;
+    const uint32_t skipped = tile.chunk_begin & 1;  // the split begins inside a record
+    if (tile.records > 0) begin_record(tile, 0);
 #pragma unroll 1
     for (uint32_t i = 0; i < tile.records; ++i) {
-      begin_record(tile, i);
-      const uint32_t chunk = (tile.record_begin + i) * kRecordChunks;
-#pragma unroll
-      for (uint32_t c = 0; c < 2; ++c) {
-        decode(c, a[c]);
-        if (c == 1) end_record();
-        // A split may begin or end inside the record.
-        if (chunk + c >= tile.chunk_begin && chunk + c < tile.chunk_end) {
-          multiply(sums, a[c], n, add);
-          arch::warpgroup_wait<1>();
-          if (add != 0) x_.release(n - 1, lane_);
-          add = 1;
-          ++n;
-        }
+      const bool two = (i > 0 || skipped == 0), whole = (tile.record_begin + i) * kRecordChunks + 1 < tile.chunk_end;
+      decode(0, a[0]);
+      if (__builtin_expect(two, 1)) {
+        multiply(sums, a[0], n, n != x_before);
+        arch::warpgroup_wait<1>();
+        if (n != x_before) release_x(n - 1);
+        ++n;
+      }
+      decode(1, a[1]);
+      end_record();
+      if (__builtin_expect(whole, 1)) multiply(sums, a[1], n, n != x_before);
+      if (i + 1 < tile.records) begin_record(tile, i + 1);
+      if (__builtin_expect(whole, 1)) {
+        arch::warpgroup_wait<1>();
+        if (n != x_before) release_x(n - 1);
+        ++n;
       }
     }
     arch::warpgroup_wait<0>();
-    x_.release(n - 1, lane_);
+    if (n != x_before) release_x(n - 1);
   }
 
   // The records in turn with the group's other warpgroups; the sums pass through shared memory. True for the one that
@@ -168,7 +176,7 @@ class WideWorker {
       mine = i + 1 == tile.records;
       if (!mine) store_sums(place, sums);
       if (!mine || more) arch::barrier_arrive_groups(next + 1);
-      for (uint32_t m = n; m < n + end - begin; ++m) x_.release(m, lane_);
+      for (uint32_t m = n; m < n + end - begin; ++m) release_x(m);
     }
     return mine;
   }
@@ -205,8 +213,10 @@ class WideWorker {
   TileLoader loader_;
   PatchScratch scratch_;
   XStages x_;
+  uint32_t cluster_, x_empty_;  // x_empty_: in the block of the cluster that this lane tells
   uint32_t slot_ = 0, parity_ = 0;
-  uint32_t record_ = 0, barrier_ = 0, steps_ = 0;  // the record at hand
+  uint32_t record_ = 0, barrier_ = 0;  // the record at hand
+  RecordWords words_;
 };
 
 __device__ __forceinline__ void sync_blocks(const WidePlan& plan) {

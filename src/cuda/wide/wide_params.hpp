@@ -36,7 +36,7 @@ struct WideParams : ProductParams {
 // The most warpgroups of a block: what the sums leave of the registers.
 constexpr uint32_t most_warpgroups(uint32_t tile_tokens) { return tile_tokens <= 32 ? 4 : tile_tokens <= 128 ? 3 : 2; }
 // One warp fetches x; where the sums are large it has a warpgroup to itself, whose registers the others take over.
-constexpr uint32_t fetching_threads(uint32_t tile_tokens) { return tile_tokens <= 64 ? 32 : 128; }
+constexpr uint32_t fetching_threads(uint32_t tile_tokens) { return tile_tokens <= 32 ? 32 : 128; }
 constexpr uint32_t WidePlan::threads() const { return workers() * 32 + fetching_threads(tile_tokens); }
 // Shared memory of a chunk of x, and of a group's sums on their way.
 constexpr uint32_t x_stage_bytes(uint32_t tile_tokens) { return tile_tokens * 2 * kChunkCols; }
@@ -51,8 +51,8 @@ struct WideTraits {
   static constexpr uint32_t kMostThreads = most_warpgroups(kTokens) * 128 + fetching_threads(kTokens);
   // Registers of the fetching warps and the others, where they share them out anew: in all what the block was given.
   static constexpr bool kShareRegisters = fetching_threads(kTokens) == 128;
-  static constexpr uint32_t kFetchRegisters = kTokens == 128 ? 32 : 24;
-  static constexpr uint32_t kWorkRegisters = kTokens == 128 ? 160 : 240;
+  static constexpr uint32_t kFetchRegisters = kTokens <= 128 ? 32 : 24;
+  static constexpr uint32_t kWorkRegisters = kTokens <= 128 ? 160 : 240;
   static constexpr uint32_t kXStageBytes = x_stage_bytes(kTokens);
 };
 
