@@ -89,6 +89,52 @@ def test_a_product_that_was_never_checked_decodes_in_a_graph():
 
 
 @torch.no_grad()
+def test_the_last_tokens_of_several_prompts_need_no_decoding():
+    """The rows of x lie apart: a head must not decode its matrix for them."""
+    module, weight, _ = packed_linear(32768, 2048)
+    glyd.gpu.prepare(torch.nn.Sequential(module))
+    for batch, length in ((2, 17), (8, 17), (8, 5), (16, 100), (64, 9)):
+        last = inputs(batch * length, 2048).view(batch, length, 2048)[:, -1:, :]
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        y = module(last)
+        assert torch.cuda.max_memory_allocated() - before < weight.numel(), f"{batch} prompts decode the matrix"
+        assert same_bits(y, F.linear(last, weight)), f"{batch} prompts of {length}"
+
+
+@torch.no_grad()
+def test_decoding_ahead():
+    made = [packed_linear(rows, cols) for rows, cols in ((4096, 1024), (1024, 4096), (2048, 1024))]
+    chain = torch.nn.Sequential(*(module for module, _, _ in made))
+    glyd.gpu.prepare(chain)
+    x = inputs(2048, 1024)
+    streams = [torch.cuda.current_stream(), torch.cuda.Stream(), torch.cuda.Stream()]
+    for round in range(12):
+        with torch.cuda.stream(streams[round // 2 % 3]):
+            streams[round // 2 % 3].wait_stream(streams[(round // 2 - 1) % 3])
+            y, expected = x * (round + 1), x * (round + 1)
+            for place in (0, 1, 2) if round % 5 else (0, 1, 0, 1, 2):
+                module, weight, _ = made[place]
+                if module.in_features == y.shape[-1]:
+                    y, expected = module(y), F.linear(expected, weight)
+                    noise = torch.empty(32 << 20, dtype=torch.uint8, device=DEVICE).fill_(255)  # freed memory is used
+                    del noise
+            assert same_bits(y, expected), f"round {round}"
+
+
+@torch.no_grad()
+def test_experts_multiply_in_a_graph():
+    model = glyd.from_pretrained(MODELS["tiny-qwen3-moe"], exact=False)
+    ids = token_ids(6, 2).to(DEVICE)
+    expected = model(ids, use_cache=False).logits
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = model(ids, use_cache=False).logits
+    graph.replay()
+    assert same_bits(found, expected)
+
+
+@torch.no_grad()
 def test_streams():
     module, weight, _ = packed_linear(4096, 4096)
     x = inputs(4, 4096)
@@ -216,8 +262,11 @@ def test_errors():
             MODELS["tiny-qwen3"], device_map={"model": 0, "lm_head": "cpu", "model.embed_tokens": "cpu"}
         )
     module, _, _ = packed_linear(512, 1024)
-    with pytest.raises(RuntimeError, match="cuda:0"):
-        module(torch.ones(1, 1024, dtype=torch.bfloat16))
+    with torch.no_grad():
+        module(inputs(1, 1024))
+        with pytest.raises(RuntimeError, match="cuda:0"):
+            module(torch.ones(1, 1024, dtype=torch.bfloat16))
+    torch.cuda.synchronize()  # nothing was launched on the host's address
 
 
 def test_device_map_auto():
