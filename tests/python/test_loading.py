@@ -127,7 +127,7 @@ def test_exact_auto_says_what_it_chose(directory, capsys):
 
 def test_report_reads_as_text(packed):
     text = str(packed.glyd_report())
-    assert "44 modules packed" in text and "fast 43" in text and "exact" in text
+    assert "44 modules packed in 43 packs" in text and "fast 43" in text and "exact" in text
 
 
 def test_save_load_verify(packed, tmp_path):
@@ -147,10 +147,26 @@ def test_save_load_verify(packed, tmp_path):
     assert transformers.AutoTokenizer.from_pretrained(tmp_path / "back")("def").input_ids == tokenizer("def").input_ids
 
 
-def test_transformers_save_pretrained_names_the_call(packed, tmp_path, capsys):
-    with pytest.raises(ValueError, match="not serializable"):
+def test_saving_over_a_packed_directory_loses_no_file(packed, damaged):
+    (damaged / "notes.txt").write_text("mine")
+    (damaged / "checkpoint-5").mkdir()
+    with pytest.raises(glyd.ExistsError, match=r"would lose.*checkpoint-5/.*notes\.txt"):
+        glyd.save_pretrained(packed, damaged, overwrite=True)
+    assert (damaged / "notes.txt").read_text() == "mine" and glyd.inspect(damaged)
+    assert not list(damaged.parent.glob(".*staging"))
+
+
+def test_saving_over_what_it_made_itself(packed, tmp_path):
+    first = glyd.save_pretrained(packed, tmp_path / "saved")
+    again = glyd.save_pretrained(packed, tmp_path / "saved", layout="small", overwrite=True)
+    assert (first["layout"], again["layout"]) == ("fast", "small") and again["packed_bytes"] < first["packed_bytes"]
+    assert again["tensors_packed"] == 43 and again["target"] == str(tmp_path / "saved")
+    assert glyd.verify(tmp_path / "saved")["ok"] and glyd.inspect(tmp_path / "saved")["source"]["name"]
+
+
+def test_transformers_save_pretrained_names_the_call(packed, tmp_path):
+    with pytest.raises(ValueError, match=r"glyd\.save_pretrained\(model, path\)"):
         packed.save_pretrained(tmp_path / "no")
-    assert "glyd.save_pretrained" in capsys.readouterr().err
 
 
 def test_copies(packed):
@@ -258,19 +274,89 @@ def test_a_flipped_bit_is_found_by_verify(damaged):
 
 def test_a_broken_pack_header_is_found_by_every_load(damaged):
     flip(damaged, "model.layers.3.mlp.up_proj.weight_glyd", 17)
-    with pytest.raises(glyd.CorruptError, match=r"model\.layers\.3\.mlp\.up_proj\.weight_glyd"):
+    with pytest.raises(glyd.CorruptError, match=r"model\.layers\.3\.mlp\.up_proj\.weight.*header's checksum"):
         glyd.from_pretrained(damaged, device="cpu")
 
 
-def test_a_missing_shard_is_an_error(damaged):
-    next(damaged.glob("glyd-0*.safetensors")).unlink()
-    with pytest.raises(OSError, match="glyd-00001"):
+def cut(path, keep=-100):
+    data = path.read_bytes()
+    path.write_bytes(data[:keep])
+
+
+DAMAGES = {
+    "missing shard": (lambda d: next(d.glob("glyd-0*.safetensors")).unlink(), r"glyd-00001.*: missing"),
+    "cut shard": (lambda d: cut(next(d.glob("glyd-0*.safetensors"))), r"glyd-00001.*truncated or damaged"),
+    "damaged header": (lambda d: flip_at(next(d.glob("glyd-0*.safetensors")), 40), r"glyd-00001.*header.*damaged"),
+    "cut index": (lambda d: cut(d / "glyd.safetensors.index.json", 100), r"index\.json: .*damaged"),
+    "missing index": (lambda d: (d / "glyd.safetensors.index.json").unlink(), r"index\.json: missing"),
+    "damaged manifest": (lambda d: flip_at(d / "glyd.json", 3000), r"glyd\.json.*fetch this file again"),
+    "missing manifest": (lambda d: (d / "glyd.json").unlink(), r"no glyd\.json in it"),
+    "missing config": (lambda d: (d / "config.json").unlink(), r"no config\.json in it"),
+}
+
+
+def flip_at(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_every_load_checks_the_structure(damaged, damage):
+    break_it, says = DAMAGES[damage]
+    break_it(damaged)
+    with pytest.raises(glyd.Error, match=says):
         glyd.from_pretrained(damaged, device="cpu")
 
 
-def test_a_missing_directory_is_an_error(tmp_path):
-    with pytest.raises(OSError, match="nowhere"):
-        glyd.from_pretrained(str(tmp_path / "nowhere"), device="cpu")
+@pytest.mark.parametrize("damage", ["damaged manifest", "missing manifest", "cut shard"])
+def test_a_load_by_transformers_checks_the_structure(damaged, damage):
+    break_it, says = DAMAGES[damage]
+    break_it(damaged)
+    with pytest.raises(glyd.Error, match=says):
+        transformers.AutoModelForCausalLM.from_pretrained(damaged)
+
+
+def test_a_config_given_to_transformers_says_how_it_runs(directory):
+    with pytest.warns(UserWarning, match="already has a `quantization_config`"):
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            directory, quantization_config=glyd.GlydConfig(exact=True)
+        )
+    assert model.glyd_report().to_dict()["exact"] is True
+    glyd.set_exact(model, False)
+    assert "free (set by set_exact(model, False))" in str(model.glyd_report())
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "some/path/nowhere", "{here}/nowhere"])
+def test_a_missing_directory_is_an_error_at_once(tmp_path, name):
+    with pytest.raises(glyd.NotFoundError, match=r"nowhere: no such directory$"):
+        glyd.from_pretrained(name.format(here=tmp_path), device="cpu")
+
+
+def test_a_missing_repo_is_no_directory_either(monkeypatch):
+    with pytest.raises(glyd.NotFoundError, match=r"^nost: no such directory, and no model of that name"):
+        glyd.from_pretrained("nost", device="cpu")
+
+
+def test_a_file_is_refused(damaged):
+    with pytest.raises(glyd.InvalidArgumentError, match="a file; give the directory"):
+        glyd.from_pretrained(damaged / "config.json", device="cpu")
+
+
+def test_a_misspelt_option_is_named(directory):
+    with pytest.raises(glyd.InvalidArgumentError, match="unknown option 'layot'; did you mean 'layout'"):
+        glyd.from_pretrained(directory, device="cpu", layot="fast")
+
+
+def test_a_packed_directory_of_another_dtype_says_what_to_load(tmp_path):
+    config = transformers.LlamaConfig(
+        hidden_size=64, intermediate_size=128, num_hidden_layers=1, num_attention_heads=2, vocab_size=64
+    )
+    transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(tmp_path / "fp32")
+    glyd.pack(tmp_path / "fp32", tmp_path / "packed")
+    with pytest.raises(glyd.UnsupportedError, match="Load the source itself"):
+        glyd.from_pretrained(tmp_path / "packed", device="cpu", dtype=torch.bfloat16)
+    assert glyd.from_pretrained(tmp_path / "fp32", device="cpu", dtype=torch.bfloat16).glyd_report()
 
 
 def test_ids_outside_the_vocabulary_are_an_error(packed):

@@ -47,7 +47,12 @@ class GlydConfig(QuantizationConfigMixin):
         self.verify = verify
         self.compile = compile
         self.failure = None  # the first error while packing
+        self.checked = False  # the packed directory was looked at already
         self.modules_to_not_convert = list(modules_to_not_convert or [])
+
+    def get_loading_attributes(self):
+        """What a caller's GlydConfig may say of a packed directory: how it runs here."""
+        return {name: getattr(self, name) for name in ("exact", "merge", "verify", "compile")}
 
     def to_dict(self):
         """What a saved config.json holds: how it is packed, not how this process runs it."""

@@ -198,6 +198,12 @@ def check_loaded(name, module):
 
 
 def why_nothing_is_packed(model):
+    if getattr(getattr(model, "hf_quantizer", None), "pre_quantized", False):
+        return (
+            "no weight of this packed directory is packed: its source's matrices were not bfloat16, and were carried "
+            "as they are. Load the source itself (glyd.unpack gives it back) with glyd.from_pretrained(source, "
+            "dtype=torch.bfloat16), which rounds its weights to bfloat16 and packs them."
+        )
     dtypes = sorted({str(p.dtype).removeprefix("torch.") for p in model.parameters() if p.dim() >= 2})
     return (
         f"no weight of this model was packed: its matrices are {', '.join(dtypes) or 'absent'}, and glyd packs "

@@ -11,6 +11,7 @@ from .. import _api
 from .._errors import InvalidArgumentError, UnsupportedError
 from ..gpu.memory import out_of_memory
 from ..gpu.runtime import device_of, index_of, runtime, torch_device
+from .checking import check_name, check_packed, not_loaded, unknown_option
 from .config import METHOD, GlydConfig
 from .quantizer import requesting
 
@@ -47,16 +48,26 @@ def from_pretrained(
     hf_config = hf_kwargs.pop("config", None)
     if hf_config is None:
         trust = {name: hf_kwargs[name] for name in ("trust_remote_code", "cache_dir", "subfolder") if name in hf_kwargs}
-        hf_config = AutoConfig.from_pretrained(name_or_path, **hub, **trust)
+        check_name(name_or_path)
+        try:
+            hf_config = AutoConfig.from_pretrained(name_or_path, **hub, **trust)
+        except OSError as error:
+            raise not_loaded(name_or_path, error) from error
     packed = packed_by_glyd(hf_config)
     if packed and verify:
         name_or_path = verified(name_or_path, hub)
+        config.checked = True
+    elif packed and os.path.isdir(name_or_path):
+        check_packed(name_or_path)  # before transformers meets what is missing or cut
+        config.checked = True
     if not packed:
         hf_kwargs["quantization_config"] = config
     auto = auto_class(hf_config, hf_kwargs.get("trust_remote_code", False))
     try:
         with requesting(config):
             return auto.from_pretrained(name_or_path, config=hf_config, **hub, **placed, **hf_kwargs)
+    except TypeError as error:
+        raise unknown_option(error, hf_kwargs) or error from error
     except torch.OutOfMemoryError as error:
         raise out_of_memory(name_or_path, hub, error) from error
     except RuntimeError as error:

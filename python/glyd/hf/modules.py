@@ -310,4 +310,7 @@ def set_exact(model, exact):
         if module.glyd_exact != bool(exact):
             module.glyd_exact = bool(exact)
             module.glyd_unbind()
+    state = getattr(model, "glyd_state", None)
+    if state:
+        model.glyd_state = state | {"exact": bool(exact), "reason": f"set by set_exact(model, {bool(exact)})"}
     return model

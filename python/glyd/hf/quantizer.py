@@ -8,10 +8,10 @@ import contextlib
 import contextvars
 import os
 import re
-import sys
 
 import torch
 from transformers.core_model_loading import ConversionOps, WeightConverter, WeightRenaming
+from transformers.quantizers import auto
 from transformers.quantizers.auto import (
     AUTO_QUANTIZER_MAPPING,
     register_quantization_config,
@@ -20,9 +20,10 @@ from transformers.quantizers.auto import (
 from transformers.quantizers.base import HfQuantizer
 
 from .._capi import lib
-from .._errors import Error, MismatchError, UnsupportedError
+from .._errors import Error, InvalidArgumentError, MismatchError, UnsupportedError
 from ..gpu.runtime import device_of, index_of, runtime
 from . import finish, tensors
+from .checking import check_packed
 from .config import METHOD, GlydConfig
 from .experts import GlydExperts, hold_list, hold_stack, is_experts
 from .modules import become_packed, kind_of, place_for, placeholder
@@ -49,6 +50,10 @@ def register():
     if METHOD not in AUTO_QUANTIZER_MAPPING:
         register_quantization_config(METHOD)(GlydConfig)
         register_quantizer(METHOD)(GlydQuantizer)
+        # Else a GlydConfig given for a packed directory would be dropped, exact=True with it.
+        known = getattr(auto, "LOADING_ATTRIBUTES_CONFIG_TYPES", None)
+        if isinstance(known, tuple):
+            auto.LOADING_ATTRIBUTES_CONFIG_TYPES = (*known, GlydConfig)
 
 
 class PackTensor(ConversionOps):
@@ -137,8 +142,11 @@ class GlydQuantizer(HfQuantizer):
         return []
 
     def is_serializable(self, *args, **kwargs):
-        print_once("glyd: use glyd.save_pretrained(model, path) to save a packed model.")
-        return False
+        # transformers asks in save_pretrained alone, and its own error would not say what to do.
+        raise InvalidArgumentError(
+            "this model is packed: save it with glyd.save_pretrained(model, path), or save the bf16 model that "
+            "model.dequantize() gives"
+        )
 
     @property
     def is_trainable(self):
@@ -156,6 +164,8 @@ class GlydQuantizer(HfQuantizer):
         check_devices(list(device_map.values()) if isinstance(device_map, dict) else [])
         found = checkpoint_tensors(checkpoint_files)
         if self.pre_quantized:
+            if checkpoint_files and not self.options.checked:
+                check_packed(os.path.dirname(checkpoint_files[0]), everything=self.options.verify)
             self.plan = plan_packed(model, found)
             self._place_packs(model, dtype)
             present = set(self.plan.plain)
@@ -352,15 +362,6 @@ def check_devices(devices):
 
 def is_gpu(device):
     return device.isdigit() or torch.device(device).type == runtime.type
-
-
-_printed = set()
-
-
-def print_once(line):
-    if line not in _printed:
-        _printed.add(line)
-        print(line, file=sys.stderr)
 
 
 register()

@@ -17,7 +17,8 @@ class Report:
     def __str__(self):
         d = self.document
         lines = [
-            f"glyd: {d['packed_modules']} modules packed: {d['packed_bytes']:,} bytes for {d['bf16_bytes']:,} of bf16 "
+            f"glyd: {d['packed_modules']} modules packed in {d['packs']} packs: "
+            f"{d['packed_bytes']:,} bytes for {d['bf16_bytes']:,} of bf16 "
             f"({d['packed_bytes'] / max(d['bf16_bytes'], 1):.3f}, {d['bits']:.2f} bits a weight); "
             f"{d['other_bytes']:,} bytes unpacked",
             f"products: {'exact' if d['exact'] else 'free'} ({d['reason']}), on {d['device']}",

@@ -59,6 +59,8 @@ def save_pretrained(model, path, *, layout=None, tokenizer=None, overwrite=False
 
     layout     None: each pack as it is; "fast" or "small": packed again where it is another.
     tokenizer  a tokenizer or processor (anything with save_pretrained) to be written beside the model.
+    overwrite  replace a packed checkpoint at `path`; refused if that would lose files in it that the new one lacks.
+    Returns {"target", "layout", "tensors_packed", "tensors_carried", "bf16_bytes", "packed_bytes"}, as glyd.pack does.
     Load it with glyd.from_pretrained or, after `import glyd`, with transformers. glyd.unpack gives bf16 files.
     """
     if layout not in (None, "fast", "small"):
@@ -70,7 +72,15 @@ def save_pretrained(model, path, *, layout=None, tokenizer=None, overwrite=False
     entries = model_entries(model, layout)
     with Staging(path, overwrite) as staging:
         write_checkpoint(model, entries, layout or main_layout(entries), tokenizer, staging)
-    return str(path)
+    packed = [entry for entry in entries if entry.packed]
+    return {
+        "target": str(staging.target),
+        "layout": layout or main_layout(entries),
+        "tensors_packed": len(packed),
+        "tensors_carried": len(entries) - len(packed),
+        "bf16_bytes": sum(entry.source_bytes for entry in packed),
+        "packed_bytes": sum(entry.stored_bytes for entry in packed),
+    }
 
 
 def main_layout(entries):
@@ -122,6 +132,11 @@ def dtype_name(name, tensor):
 
 def write_checkpoint(model, entries, layout, tokenizer, staging):
     shards = split(entries)
+    # The small files first: with them it is known what a target that is replaced would lose.
+    version = lib().glyd_version().decode()
+    config = write_configs(model, layout, version, staging.new)
+    extra_files(model, entries, shards, tokenizer, staging.new)
+    staging.refuse_to_lose()
     source_files, records, weight_map = [], {}, {}
     total = 0
     for number, shard in enumerate(shards):
@@ -133,16 +148,13 @@ def write_checkpoint(model, entries, layout, tokenizer, staging):
             total += entry.stored_bytes
     index = json_bytes({"metadata": {"total_size": total}, "weight_map": dict(sorted(weight_map.items()))})
     write_file(staging.new / "glyd.safetensors.index.json", index)
-    version = lib().glyd_version().decode()
-    config = write_configs(model, layout, version, staging.new)
-    extra_files(model, entries, shards, tokenizer, staging.new)
     made = {name for shard in source_files for name in (shard["shard"],)}
     made |= {"glyd.safetensors.index.json", "config.json", "glyd-source/config.json"}
     manifest = {
         "format": FORMAT,
         "glyd_version": version,
         "layout": layout,
-        "source": {"kind": "memory", "name": type(model).__name__, "repo": None, "revision": None},
+        "source": {"kind": "memory", "name": name_of(model), "repo": None, "revision": None},
         "source_files": source_files,
         "tensors": records,
         "files": carried_files(staging.new, made),
@@ -151,6 +163,14 @@ def write_checkpoint(model, entries, layout, tokenizer, staging):
         "index_sha256": hashlib.sha256(index).hexdigest(),
     }
     write_file(staging.new / "glyd.json", sealed(manifest))
+
+
+def name_of(model):
+    """What fit and inspect call it: the name of the directory or repo that it came from, where that is known."""
+    came_from = str(getattr(model.config, "_name_or_path", "") or "").rstrip("/")
+    if "/" in came_from and not os.path.exists(came_from):
+        return came_from  # a repo id
+    return Path(came_from).name or type(model).__name__
 
 
 def split(entries):
