@@ -66,7 +66,7 @@ typedef struct glyd_cuda_pack_call {
   size_t struct_size;
   const uint16_t* bf16; /* device memory: stack*rows*cols values in the source's order, as glyd_pack has them */
   glyd_shape shape;
-  glyd_layout layout; /* GLYD_LAYOUT_AUTO: fast */
+  glyd_layout layout; /* GLYD_LAYOUT_AUTO: as glyd_pack chooses */
   void* pack;         /* device memory, 128-byte aligned */
   uint64_t pack_capacity;
   void* workspace; /* device memory, 16-byte aligned, of any content; apart from the others */

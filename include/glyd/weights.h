@@ -21,7 +21,8 @@ typedef enum glyd_layout {
   GLYD_LAYOUT_RAW = 0,    // bf16 as it is
   GLYD_LAYOUT_FAST = 1,   // window codes, about 11.25 bits a weight
   GLYD_LAYOUT_SMALL = 2,  // prefix codes, about 10.7 bits a weight
-  GLYD_LAYOUT_AUTO = 255  // when packing: fast
+  GLYD_LAYOUT_AUTO = 255  // when packing a tensor: fast, but raw where so many weights have rare exponents that
+                          // products from `fast` would be slower than from bf16 (docs/gpu.md, "Heavy tails")
 } glyd_layout;
 
 // "raw", "fast", "small", "auto"; also accepts "mma12" (fast) and "mma" (small). GLYD_ERROR_INVALID_ARGUMENT lists the

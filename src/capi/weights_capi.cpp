@@ -22,7 +22,6 @@ Result<Grid> read_shape(const glyd_shape* shape) {
 }
 
 Result<Layout> read_layout(glyd_layout layout) {
-  if (layout == GLYD_LAYOUT_AUTO) return Layout::kFast;
   for (const LayoutOps& ops : all_layouts()) {
     if (static_cast<int>(ops.layout) == static_cast<int>(layout)) return ops.layout;
   }
@@ -82,12 +81,16 @@ glyd_status glyd_pack(const uint16_t* bf16, const glyd_shape* shape, glyd_layout
                       uint64_t pack_capacity, uint64_t* pack_bytes) noexcept {
   return guarded([&]() -> Result<void> {
     GLYD_TRY(const Grid grid, read_shape(shape));
-    GLYD_TRY(const Layout wanted, read_layout(layout));
+    const bool chosen = layout == GLYD_LAYOUT_AUTO;
+    GLYD_TRY(const Layout wanted, read_layout(chosen ? GLYD_LAYOUT_FAST : layout));
     GLYD_CHECK(not_null(pack, "pack"));
     GLYD_CHECK(not_null(pack_bytes, "pack_bytes"));
     const uint64_t values = grid.stack * grid.rows * grid.cols;
     if (values > 0) GLYD_CHECK(not_null(bf16, "bf16"));
-    GLYD_TRY(const AlignedBuffer packed, pack_tensor({bf16, values}, grid, shape->transposed != 0, wanted, threads));
+    const std::span<const uint16_t> source(bf16, values);
+    const bool transposed = shape->transposed != 0;
+    GLYD_TRY(const AlignedBuffer packed, chosen ? pack_tensor_auto(source, grid, transposed, threads)
+                                                : pack_tensor(source, grid, transposed, wanted, threads));
     if (packed.size() > pack_capacity) {
       return Error{GLYD_ERROR_BUFFER_TOO_SMALL,
                    fmt::format("pack: {} bytes do not fit {}; glyd_pack_bound says how many always do", packed.size(),

@@ -34,6 +34,10 @@ GLYD_HD constexpr uint32_t words_of_choice(uint32_t choice, uint32_t steps, cons
 // equal ones the least.
 uint32_t choose_slot_bytes(const Grid& grid, const SlotTotals& totals);
 
+// Whether the tensor has so heavy tails that a product of few tokens reads its patches for longer than bf16 would take
+// (1.05 of cuBLAS's time on an H200; docs/gpu.md, "Heavy tails"). From a pack's sizes alone.
+bool has_heavy_tails(const PackHeader& header);
+
 // A header with every size set; `fusible` is still to be found.
 PackHeader plan_header(const Grid& grid, bool transposed, uint32_t base, uint32_t slot_bytes, uint64_t overflow_words);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/parallel.hpp"
+#include "format/fast_plan.hpp"
 #include "weights/raw/raw.hpp"
 #include "weights/record_walk.hpp"
 #include "weights/registry.hpp"
@@ -64,6 +65,13 @@ Result<AlignedBuffer> pack_tensor(std::span<const uint16_t> bf16, const Grid& gr
     if (pack) return *std::move(pack);
   }
   return internal("pack: no layout holds the tensor");
+}
+
+Result<AlignedBuffer> pack_tensor_auto(std::span<const uint16_t> bf16, const Grid& grid, bool transposed, int threads) {
+  GLYD_TRY(AlignedBuffer pack, pack_tensor(bf16, grid, transposed, Layout::kFast, threads));
+  GLYD_TRY(const PackHeader header, read_pack_header(pack.bytes().first(kPackHeaderBytes), pack.size()));
+  if (!fast::has_heavy_tails(header)) return pack;
+  return pack_tensor(bf16, grid, transposed, Layout::kRaw, threads, std::move(pack));
 }
 
 Result<void> validate_pack(ByteSpan bytes, int threads) {

@@ -22,6 +22,9 @@ namespace glyd {
 Result<AlignedBuffer> pack_tensor(std::span<const uint16_t> bf16, const Grid& grid, bool transposed, Layout wanted,
                                   int threads, AlignedBuffer old = {});
 
+// Packs for products: `fast`, but `raw` where that is the quicker one (fast::has_heavy_tails).
+Result<AlignedBuffer> pack_tensor_auto(std::span<const uint16_t> bf16, const Grid& grid, bool transposed, int threads);
+
 // Every rule of the spec (weights.md), the whole pack.
 Result<void> validate_pack(ByteSpan pack, int threads);
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "capi/handles.hpp"
+#include "format/fast_plan.hpp"
 #include "pack/pack_fast.hpp"
 #include "weights/weights.hpp"
 
@@ -27,7 +28,7 @@ Result<Layout> read_layout(glyd_layout layout) {
   switch (layout) {
     case GLYD_LAYOUT_RAW:
       return Layout::kRaw;
-    case GLYD_LAYOUT_AUTO:
+    case GLYD_LAYOUT_AUTO:  // and maybe raw, once the sizes are known
     case GLYD_LAYOUT_FAST:
       return Layout::kFast;
     case GLYD_LAYOUT_SMALL:
@@ -55,11 +56,11 @@ Result<PackHeader> pack_on_host(const cuda::PackCall& call, Layout layout) {
   return open_pack(packed.bytes());
 }
 
-Result<PackHeader> pack_as(cuda::Context& context, const cuda::PackCall& call, Layout layout) {
+Result<PackHeader> pack_as(cuda::Context& context, const cuda::PackCall& call, Layout layout, bool chosen) {
   if (layout == Layout::kRaw || call.grid.stack * call.grid.rows * call.grid.cols == 0) return cuda::pack_raw(call);
   if (layout == Layout::kFast) {
     GLYD_TRY(const auto header, cuda::pack_fast(context, call));
-    if (header) return *header;
+    if (header) return chosen && fast::has_heavy_tails(*header) ? cuda::pack_raw(call) : *header;
   }
   return pack_on_host(call, layout);
 }
@@ -98,7 +99,7 @@ glyd_status glyd_cuda_pack_tensor(glyd_cuda_context* context, const glyd_cuda_pa
                                 given.workspace,
                                 given.workspace == nullptr ? 0 : given.workspace_bytes,
                                 capi::stream_of(given.stream)};
-    GLYD_TRY(const PackHeader written, pack_as(*context->context, wanted, layout));
+    GLYD_TRY(const PackHeader written, pack_as(*context->context, wanted, layout, given.layout == GLYD_LAYOUT_AUTO));
     write_pack_header(written, static_cast<uint8_t*>(header));
     *pack_bytes = written.pack_bytes;
     return Ok{};

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "format/fast_plan.hpp"
 #include "unpack/unpack.hpp"
 
 namespace glyd::cuda {
@@ -192,8 +193,11 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
   const PackHeader& header = pack.header();
   if (const Route* route = exact ? pack.exact_route(tokens, bias) : pack.free_route(tokens)) {
     const bool proven = exact || pack.exact_route(tokens, bias) == route;
+    const char* const reason = proven ? "fused: checked against cuBLAS here" : "fused: order free";
     return {RouteKind::kFused, proven, route->splits(),
-            proven ? "fused: checked against cuBLAS here" : "fused: order free"};
+            fast::has_heavy_tails(header)
+                ? "fused, in spite of heavy tails: slower than bf16 at few tokens (layout auto packs such a tensor raw)"
+                : reason};
   }
   const auto decode = [](const char* reason) { return RouteInfo{RouteKind::kDecode, true, 0, reason}; };
   if (stored_matrix(pack, 0) != nullptr) return decode("cuBLAS on the pack's own bf16");

@@ -165,6 +165,23 @@ TEST_P(RoundTrip, TrainedLikeWeightsKeepTheirLayout) {
   EXPECT_EQ(open_pack(pack.value().bytes()).value().layout, GetParam());
 }
 
+// A weight in fifty of a rare exponent: products would wait for its patches, so packs for products hold bf16.
+TEST(PackForProducts, HeavyTailsBecomeRaw) {
+  const Grid grid{1, 64, 1024};
+  const auto layout_of = [&](const Values& values) {
+    const auto pack = pack_tensor_auto(values, grid, false, 1);
+    EXPECT_TRUE(pack);
+    return static_cast<Layout>(pack.value().bytes()[6]);
+  };
+  Values values = make_values(matrix_kind("Gaussian"), grid.rows * grid.cols, grid.cols, 8);
+  EXPECT_EQ(layout_of(values), Layout::kFast);
+  for (uint64_t i = 0; i < values.size(); i += 51) values[i] = bf16_join(0, static_cast<uint32_t>(60 + i % 89), 1);
+  EXPECT_EQ(layout_of(values), Layout::kRaw);
+  const auto fast = pack_tensor(values, grid, false, Layout::kFast, 1);
+  ASSERT_TRUE(fast);
+  EXPECT_EQ(static_cast<Layout>(fast.value().bytes()[6]), Layout::kFast);
+}
+
 TEST_P(RoundTrip, RandomBitsFallBackToRaw) {
   const Grid grid{1, 200, 300};
   auto pack = pack_tensor(make_values(matrix_kind("RandomBits"), 200 * 300, 300), grid, false, GetParam(), 1);
