@@ -1,0 +1,134 @@
+// How products are cut, on the host: everything is covered once, everything fits, and what the kernels rely on holds.
+#include <gtest/gtest.h>
+
+#include "dispatch/staged_plan.hpp"
+#include "dispatch/wide_plan.hpp"
+
+namespace glyd::cuda {
+namespace {
+
+constexpr DeviceLimits kH200{132, 232448}, kSmall{16, 101376};
+
+PackHeader header_of(uint64_t rows, uint64_t cols, uint32_t slot_bytes) {
+  PackHeader header;
+  header.layout = Layout::kFast;
+  header.fusible = true;
+  header.grid = {1, rows, cols};
+  header.slot_bytes = slot_bytes;
+  return header;
+}
+
+const std::pair<uint64_t, uint64_t> kShapes[] = {{6144, 4096}, {24576, 4096}, {4096, 12288}, {1024, 4096}, {8, 8},
+                                                 {17, 136},    {1040, 2880},  {151936, 896}, {512, 32768}, {201, 1024}};
+const uint32_t kSplits[] = {1, 2, 3, 7, 16};
+
+// Chunks of all splits together: none is left out, none is counted twice.
+template <class Plan>
+void expect_all_chunks(const Plan& plan) {
+  ASSERT_GE(plan.splits, 1u);
+  EXPECT_GE(plan.split_chunks * plan.splits, plan.chunks);
+  EXPECT_LT(plan.split_chunks * (plan.splits - 1), plan.chunks) << "an empty split";
+}
+
+template <class Body>
+void for_each_case(const Body& body) {
+  for (const auto& [rows, cols] : kShapes) {
+    for (const uint32_t splits : kSplits) {
+      for (const uint32_t slot_bytes : {0u, 48u, 336u}) {
+        for (const DeviceLimits& limits : {kH200, kSmall}) {
+          SCOPED_TRACE(testing::Message()
+                       << rows << " x " << cols << ", splits " << splits << ", slots " << slot_bytes);
+          body(header_of(rows, cols, slot_bytes), splits, limits);
+        }
+      }
+    }
+  }
+}
+
+TEST(PlanTest, NarrowPlansCoverAndFit) {
+  uint64_t planned = 0;
+  for_each_case([&](const PackHeader& header, uint32_t splits, const DeviceLimits& limits) {
+    for (const uint32_t tokens : {1u, 8u, 13u, 16u, 33u, 64u}) {
+      const auto plan = plan_linear(header, tokens, splits, limits);
+      if (!plan) continue;
+      ++planned;
+      expect_all_chunks(*plan);
+      EXPECT_EQ(plan->units, plan->strips * plan->splits);
+      EXPECT_LE(plan->shared_bytes, limits.shared_bytes);
+      EXPECT_LE(plan->workers(), most_workers(token_tile(tokens), plan->splits > 1));
+      EXPECT_EQ(plan->ring_at % 128, 0u);
+      EXPECT_EQ(plan->barriers_at % 8, 0u);
+    }
+  });
+  EXPECT_GT(planned, 1000u);
+}
+
+TEST(PlanTest, StagedPlansCoverAndKeepDecodersWithinARound) {
+  uint64_t planned = 0;
+  for_each_case([&](const PackHeader& header, uint32_t splits, const DeviceLimits& limits) {
+    for (const uint32_t tokens : {1u, 17u, 32u, 33u, 64u}) {
+      for (const uint32_t strips : {0u, 1u, 2u, 3u, 4u, 6u, 8u}) {
+        const auto plan = plan_staged(header, tokens, splits, limits, strips);
+        if (!plan) continue;
+        ++planned;
+        expect_all_chunks(*plan);
+        EXPECT_TRUE(strips == 0 || plan->tile_strips == strips);
+        const uint32_t row_tiles = plan->tiles / plan->splits;
+        EXPECT_EQ(plan->tiles, row_tiles * plan->splits);
+        EXPECT_GE(row_tiles * plan->tile_strips, plan->strips);
+        EXPECT_LT((row_tiles - 1) * plan->tile_strips, plan->strips);
+        // A barrier's phase is one bit: a decoder a whole round ahead of another would overwrite a stage.
+        EXPECT_GE(plan->stages * plan->tile_strips, plan->decoders);
+        EXPECT_GE(plan->decoders, plan->tile_strips);
+        EXPECT_LE(plan->threads(), kStagedThreads);
+        EXPECT_GE(plan->x_stages, 2u);
+        EXPECT_LE(plan->shared_bytes, limits.shared_bytes);
+        EXPECT_EQ(plan->x_at % 1024, 0u) << "swizzled tiles start at multiples of 1024";
+        EXPECT_EQ(plan->ring_at % 128, 0u);
+        EXPECT_EQ(plan->barriers_at % 8, 0u);
+        EXPECT_GE(partial_sum_bytes(*plan), plan->splits == 1 ? 0 : uint64_t{plan->strips} * 16 * plan->splits * 4);
+      }
+    }
+  });
+  EXPECT_GT(planned, 1000u);
+}
+
+TEST(PlanTest, WidePlansCoverAndFit) {
+  uint64_t planned = 0;
+  for_each_case([&](const PackHeader& header, uint32_t splits, const DeviceLimits& limits) {
+    for (const uint32_t tokens : {17u, 64u, 65u, 300u, 2048u, 32768u}) {
+      const auto plan = plan_wide(header, tokens, splits, limits);
+      if (!plan) continue;
+      ++planned;
+      expect_all_chunks(*plan);
+      EXPECT_EQ(plan->token_tiles, (tokens + plan->tile_tokens - 1) / plan->tile_tokens);
+      const uint32_t clusters_of_rows = plan->tiles / plan->token_tiles / plan->splits;
+      EXPECT_EQ(plan->tiles, clusters_of_rows * plan->token_tiles * plan->splits);
+      EXPECT_GE(clusters_of_rows * plan->cluster * plan->groups * 4, plan->strips);
+      EXPECT_LE(plan->warpgroups(), most_warpgroups(plan->tile_tokens));
+      EXPECT_LE(plan->blocks(), limits.multiprocessors);
+      EXPECT_EQ(plan->x_stages, 1u << plan->x_shift) << "stages are found by masks";
+      EXPECT_LE(plan->shared_bytes, limits.shared_bytes);
+      EXPECT_EQ(plan->ring_at % 128, 0u);
+      EXPECT_EQ(plan->barriers_at % 8, 0u);
+    }
+  });
+  EXPECT_GT(planned, 500u);
+}
+
+TEST(PlanTest, NothingForWhatCannotBeFused) {
+  PackHeader header = header_of(64, 64, 48);
+  EXPECT_TRUE(plan_wide(header, 17, 1, kH200));
+  EXPECT_FALSE(plan_wide(header, 0, 1, kH200));
+  EXPECT_FALSE(plan_wide(header, kMostFusedTokens + 1, 1, kH200));
+  EXPECT_FALSE(plan_staged(header, kStagedTokens + 1, 1, kH200));
+  EXPECT_FALSE(plan_linear(header, kMostNarrowTokens + 1, 1, kH200));
+  EXPECT_FALSE(plan_staged(header, 17, 0, kH200));
+  header.fusible = false;
+  EXPECT_FALSE(plan_wide(header, 17, 1, kH200));
+  EXPECT_FALSE(plan_staged(header, 17, 1, kH200));
+  EXPECT_FALSE(plan_wide(header_of(64, 60, 48), 17, 1, kH200)) << "columns that do not divide by 8";
+}
+
+}  // namespace
+}  // namespace glyd::cuda
