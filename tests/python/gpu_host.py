@@ -113,6 +113,7 @@ class HostDevice:
 @contextlib.contextmanager
 def host_gpu(library_file):
     """The CPU is the GPU, for as long as this lasts."""
+    _capi.lib()  # the stand-in finds libglyd by its soname, whatever its file is called
     before = os.environ.get("GLYD_CUDA_LIB")
     os.environ["GLYD_CUDA_LIB"] = str(library_file)
     loaded, library._library = library._library, None

@@ -38,7 +38,7 @@ def packed_linear(rows, cols, bias=False, exact=True):
         module.bias.data = whole_numbers(rows, seed=3)
     weight = module.weight.data.clone()
     box = torch.nn.Sequential(module)
-    glyd.gpu.compress(box, exact=exact)
+    glyd.gpu.compress(box, layout="fast", exact=exact)
     return box[0], weight, module.bias
 
 

@@ -205,6 +205,11 @@ def why_nothing_is_packed(model):
             "dtype=torch.bfloat16), which rounds its weights to bfloat16 and packs them."
         )
     dtypes = sorted({str(p.dtype).removeprefix("torch.") for p in model.parameters() if p.dim() >= 2})
+    if dtypes == ["bfloat16"]:
+        return (
+            "no weight of this model was packed: packing would not pay for any of its matrices. layout='fast' packs "
+            "those that it makes smaller at all."
+        )
     return (
         f"no weight of this model was packed: its matrices are {', '.join(dtypes) or 'absent'}, and glyd packs "
         "bfloat16. With dtype=torch.bfloat16 its weights are first rounded to bfloat16, which changes them."
