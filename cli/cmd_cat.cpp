@@ -33,7 +33,7 @@ bool parse_range(const std::string& text, ByteRange& range) {
   if (length) end.erase(0, 1);
   if (!parse_bytes(end, range.end)) return false;
   if (length) range.end = range.end > UINT64_MAX - range.begin ? UINT64_MAX : range.begin + range.end;
-  return range.begin <= range.end;
+  return true;
 }
 
 // The first unit that ends behind `at`; they are in order.
@@ -91,7 +91,12 @@ int cat(const CatArguments& arguments, const Common& common) {
   options.threads = arguments.threads;
   if (!read_memory(arguments.memory, "cat", options)) return kExitUsage;
   ByteRange range;
-  if (!arguments.range.empty() && !parse_range(arguments.range, range))
+  const bool parsed = arguments.range.empty() || parse_range(arguments.range, range);
+  if (parsed && range.begin > range.end)
+    return usage_error(
+        fmt::format("cat: --range {}: the end lies before the beginning; BEGIN:+BYTES gives a length", arguments.range),
+        "glyd cat --help");
+  if (!parsed)
     return usage_error(fmt::format("cat: --range {}: BEGIN:END or BEGIN:+BYTES, such as 1MiB:+4096", arguments.range),
                        "glyd cat --help");
   if (common.json) return usage_error("cat: --json is for standard output, which has the content", "glyd cat --help");

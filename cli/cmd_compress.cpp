@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <bit>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,7 @@ struct CompressArguments {
   int threads = 0;
 };
 
+constexpr uint64_t kLeastUnit = 128 << 10, kMostUnit = 1 << 30;
 constexpr const char* kHelp = "glyd compress --help";
 
 // The options of all files, or a usage error's message.
@@ -33,6 +35,10 @@ std::string read_arguments(const CompressArguments& arguments, const Common& com
   if (glyd_level_from_name(level.c_str(), &options.level) != GLYD_OK) return glyd_last_error();
   if (!arguments.unit.empty() && !parse_bytes(arguments.unit, options.unit_bytes))
     return fmt::format("--unit {}: not a size such as 1MiB", arguments.unit);
+  if (!arguments.unit.empty() &&
+      (!std::has_single_bit(options.unit_bytes) || options.unit_bytes < kLeastUnit || options.unit_bytes > kMostUnit))
+    return fmt::format("--unit {}: not a power of two from 128KiB to 1GiB (KB is 1000 bytes, KiB 1024)",
+                       arguments.unit);
   uint64_t bound = 0;
   if (glyd_compress_bound(0, &options, &bound) != GLYD_OK) return glyd_last_error();
   const TargetArguments& target = arguments.target;
@@ -76,7 +82,7 @@ int compress(const CompressArguments& arguments, const Common& common) {
     const Outcome done = compress_one(path, arguments, options, common, result);
     if (!done.ok()) return done;
     if (!common.json && !common.quiet && result.target != "-") {
-      std::fputs(fmt::format("compressed {} to {}: {} in {}, {} ({})\n", result.source, result.target,
+      std::fputs(fmt::format("compressed {} to {}: {} in {}, {} ({})\n", shown_source(result.source), result.target,
                              format_bytes(result.content_bytes), format_bytes(result.frame_bytes),
                              format_percent(result.frame_bytes, result.content_bytes), format_seconds(one.seconds()))
                      .c_str(),

@@ -120,7 +120,7 @@ int decompress(const DecompressArguments& arguments, const Common& common) {
     const Outcome done = decompress_one(path, arguments, options, common, result);
     if (!done.ok()) return done;
     if (!common.json && !common.quiet && result.copy.target != "-") {
-      std::fputs(fmt::format("decompressed {} to {}: {} ({})\n", result.copy.source, result.copy.target,
+      std::fputs(fmt::format("decompressed {} to {}: {} ({})\n", shown_source(result.copy.source), result.copy.target,
                              format_bytes(result.copy.content_bytes), format_seconds(one.seconds()))
                      .c_str(),
                  stdout);

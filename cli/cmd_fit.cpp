@@ -36,6 +36,9 @@ std::string table_of(const nlohmann::ordered_json& document) {
                format_percent(total, gpu), row.at("fits").get<bool>() ? "yes" : "no", measured ? "" : "estimated"});
   }
   text += table.text();
+  const auto& most = document.at("max_context");
+  if (most.is_number() && document.at("context") > most)
+    text += fmt::format("\nThe model is made for {} tokens of context.\n", format_count(most));
   if (estimated) text += "\nEstimated from ratios measured on other models; `glyd sizes` measures this one.\n";
   return text;
 }
@@ -65,8 +68,8 @@ void declare_fit(Verb& verb) {
                   "a model directory, packed or not, a .safetensors file, or a repo id in the Hugging Face cache",
                   Offer::kPaths);
   verb.option("-g,--gpu", arguments->gpu, "SIZE",
-              "memory such as 48GB or 80GiB, a number of bytes, or a GPU's name such as H200", Offer::kChoices,
-              {"16GB", "24GB", "48GB", "80GB", "H100", "H200"});
+              "memory such as 48GB or 80GiB, a number of bytes, or a GPU's name such as H200 or RTX 4090",
+              Offer::kChoices, {"16GB", "24GB", "48GB", "80GB", "H100", "H200"});
   verb.require_last();
   verb.option("-c,--context", arguments->context, 1, 1 << 30, "tokens of context; 8192 unless given");
   verb.option("-b,--batch", arguments->batch, 1, 1 << 20, "sequences at once; 1 unless given");

@@ -39,7 +39,7 @@ int test(const TestArguments& arguments, const Common& common) {
     CopyResult result{.source = path};
     if (Outcome done = decompress_file(source, nullptr, options, common, result); !done.ok()) return done;
     if (!common.json && !common.quiet) {
-      std::fputs(fmt::format("ok: {}: {} of content in {}, every check passed ({})\n", path,
+      std::fputs(fmt::format("ok: {}: {} of content in {}, every check passed ({})\n", shown_source(path),
                              format_bytes(result.content_bytes), format_bytes(result.frame_bytes),
                              format_seconds(one.seconds()))
                      .c_str(),

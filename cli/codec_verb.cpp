@@ -12,6 +12,8 @@
 
 namespace glyd::cli {
 
+std::string shown_source(const std::string& path) { return path == "-" ? "standard input" : path; }
+
 bool TargetArguments::standard(const std::vector<std::string>& sources) const {
   const bool from_pipe = output.empty() && (sources.empty() || (sources.size() == 1 && sources[0] == "-"));
   return to_stdout || output == "-" || from_pipe;

@@ -48,4 +48,7 @@ class Stopwatch {
 nlohmann::ordered_json results_document(const std::vector<CopyResult>& results, double seconds);
 void print_document(const nlohmann::ordered_json& document);
 
+// A source as people know it: "standard input" for "-".
+std::string shown_source(const std::string& path);
+
 }  // namespace glyd::cli

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
@@ -24,9 +25,13 @@ int unknown_verb(const std::string& word) {
   for (const Verb& verb : all_verbs()) names.push_back(verb.name);
   const bool is_option = word.starts_with("-");
   const std::string meant = is_option ? nearest(word, {"--help", "--version"}) : nearest(word, names);
-  return usage_error(fmt::format("unknown {} '{}'{}", is_option ? "option" : "verb", word,
-                                 meant.empty() ? "" : "; did you mean '" + meant + "'?"),
-                     "glyd --help");
+  std::string hint = meant.empty() ? "" : "; did you mean '" + meant + "'?";
+  std::error_code error;
+  if (hint.empty() && std::filesystem::is_regular_file(word, error))
+    hint = ", but there is a file of this name: `glyd compress " + word + "` compresses it";
+  if (hint.empty() && std::filesystem::is_directory(word, error))
+    hint = ", but there is a directory of this name: `glyd pack " + word + " OUT` packs a model";
+  return usage_error(fmt::format("unknown {} '{}'{}", is_option ? "option" : "verb", word, hint), "glyd --help");
 }
 
 int help(const std::vector<std::string>& words) {

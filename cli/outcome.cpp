@@ -13,6 +13,9 @@ Outcome library_failure(glyd_status status, const std::string& name) {
   std::string message = glyd_last_error();
   if (message.empty()) message = glyd_status_text(status);
   if (status == GLYD_ERROR_INTERNAL) message += " (a bug in glyd: please report it with the command that shows it)";
+  // Only decoding finds damage.
+  if (status == GLYD_ERROR_CORRUPT && !message.starts_with("empty"))
+    message += "; `glyd decompress --salvage` writes what is whole";
   return {status, fmt::format("{}: {}", name, message)};
 }
 

@@ -59,7 +59,8 @@ std::string table_of(const Json& rows) {
   for (const std::string& key : keys) {
     const bool numbers = rows.front().contains(key) && rows.front().at(key).is_number();
     columns.push_back(numbers ? kRight : kLeft);
-    heads.push_back(title(key));
+    const bool taken = std::find(heads.begin(), heads.end(), title(key)) != heads.end();
+    heads.push_back(taken ? title(key) + " bytes" : title(key));
   }
   Table table(columns);
   table.row(heads);

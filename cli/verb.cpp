@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "help.hpp"
@@ -21,6 +22,24 @@ std::vector<std::string> Argument::spellings() const {
   }
   return result;
 }
+
+namespace {
+
+std::function<std::string(const std::string&)> whole_number(uint64_t least, uint64_t most) {
+  return [least, most](const std::string& text) -> std::string {
+    uint64_t value = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = failed == std::errc() && end == text.data() + text.size();
+    if (whole && value >= least && value <= most) return "";
+    return fmt::format("{} is not a whole number from {} to {}", text, least, most);
+  };
+}
+
+bool is_negative_number(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9';
+}
+
+}  // namespace
 
 Verb::Verb(std::string verb_name, std::string verb_group)
     : name(std::move(verb_name)), group(std::move(verb_group)), app_(std::make_unique<CLI::App>()) {
@@ -53,12 +72,14 @@ void Verb::option(const std::string& names, std::string& value, const std::strin
 
 void Verb::option(const std::string& names, int& value, int least, int most, const std::string& what) {
   arguments_.push_back({names, "N", what, Offer::kNothing, {}, false, false, false});
-  last_ = app_->add_option(names, value, what)->type_name("N")->check(CLI::Range(least, most));
+  last_ = app_->add_option(names, value, what)
+              ->type_name("N")
+              ->check(whole_number(static_cast<uint64_t>(least), static_cast<uint64_t>(most)));
 }
 
 void Verb::option(const std::string& names, uint64_t& value, uint64_t least, uint64_t most, const std::string& what) {
   arguments_.push_back({names, "N", what, Offer::kNothing, {}, false, false, false});
-  last_ = app_->add_option(names, value, what)->type_name("N")->check(CLI::Range(least, most));
+  last_ = app_->add_option(names, value, what)->type_name("N")->check(whole_number(least, most));
 }
 
 void Verb::require_last() {
@@ -90,6 +111,13 @@ void Verb::revision_option(std::string& revision) {
 
 int Verb::parse_and_run(std::vector<std::string> words) {
   const std::vector<std::string> given = words;
+  // CLI11 takes "-9" for a number, and so for a file's name.
+  if (const std::string unknown = unknown_option(given); is_negative_number(unknown.substr(0, unknown.find(';')))) {
+    const bool has_levels = name == "compress";
+    return cli::usage_error(fmt::format("{}: unknown option {}{}", name, unknown,
+                                        has_levels ? "; the levels are --default, --max and --ultra" : ""),
+                            "glyd " + name + " --help");
+  }
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     app_->parse(std::move(words));

@@ -105,7 +105,7 @@ typedef struct glyd_fit_options {
 } glyd_fit_options;
 
 // Will it fit: weights + KV cache + 1.5 GiB, bf16 against each layout. `source` may also be a packed directory.
-// Document: {"model","gpu_bytes","context","batch",
+// Document: {"model","gpu_bytes","context","max_context","batch",
 // "kv_cache_bytes","runtime_bytes","rows":[{"layout","weights_bytes","total_bytes","fits","measured"}]}.
 GLYD_API glyd_status glyd_checkpoint_fit(const char* source, const glyd_fit_options* options,
                                          glyd_text** document) GLYD_NOEXCEPT;

@@ -6,7 +6,8 @@
     frame = glyd.compress(data)                    # any buffer; glyd.decompress(frame), glyd.open("file.glyd")
 
 `import glyd` needs neither torch nor transformers. Where transformers is installed, its `from_pretrained` reads packed
-directories after `import glyd`.
+directories after `import glyd`; glyd.GlydConfig(layout, exact, ...) is its quantization_config. Errors are subclasses of
+glyd.Error. docs/python.md has the rest.
 """
 
 from ._api import doctor, fit, inspect, pack, sizes, unpack, verify
@@ -69,18 +70,54 @@ __all__ = [
 ]
 
 
-def from_pretrained(name_or_path, **options):
-    """A transformers model with packed weights; see glyd.hf.loading.from_pretrained for the options."""
+def from_pretrained(
+    name_or_path,
+    *,
+    device=None,
+    layout="auto",
+    exact="auto",
+    merge=True,
+    verify=False,
+    compile=True,
+    revision=None,
+    token=None,
+    **hf_kwargs,
+):
+    """Loads a transformers model with packed weights. `name_or_path`: a packed or bf16 directory, or a repo id.
+
+    device   "cuda:0" where there is a GPU, else "cpu". Several GPUs: device_map="auto", as transformers takes it.
+    layout   "auto": a packed directory's own, else "fast"; "fast" or "small": packed (again) so.
+    exact    True: the bits of the bf16 model. False: the fastest sums. "auto": True where that costs little.
+    verify   packed directory: every sha256 is checked first, not sizes and headers alone; bf16: every pack is decoded
+             and compared as it is made.
+    merge, compile   docs/python.md. Everything else goes to transformers' from_pretrained.
+    """
     from .hf.loading import from_pretrained as load
 
-    return load(name_or_path, **options)
+    return load(
+        name_or_path,
+        device=device,
+        layout=layout,
+        exact=exact,
+        merge=merge,
+        verify=verify,
+        compile=compile,
+        revision=revision,
+        token=token,
+        **hf_kwargs,
+    )
 
 
-def save_pretrained(model, path, **options):
-    """Writes a packed model as a packed checkpoint; see glyd.hf.saving.save_pretrained for the options."""
+def save_pretrained(model, path, *, layout=None, tokenizer=None, overwrite=False):
+    """Writes a packed model to the new directory `path`, as a packed checkpoint; gives a dict as glyd.pack does.
+
+    layout     None: each pack as it is; "fast" or "small": packed again where it is another.
+    tokenizer  a tokenizer or processor (anything with save_pretrained) to be written beside the model.
+    overwrite  replace a packed checkpoint; refused if that would lose files in it that the new one does not have.
+    """
     from .hf.saving import save_pretrained as save
 
-    return save(model, path, **options)
+    return save(model, path, layout=layout, tokenizer=tokenizer, overwrite=overwrite)
 
 
 def report(model):

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 
 from ._errors import NotFoundError
 
-GIGABYTE = 1e9
+
+def size(count):
+    """Bytes as `glyd fit` prints them: "22.4 GiB"."""
+    value, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while value >= 1024 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    digits = 0 if units[0] == "B" or value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f} {units[0]}"
 
 
 @dataclass(frozen=True)
@@ -46,14 +53,15 @@ class Fit:
 
     def __str__(self):
         head = (
-            f"{self.model}: context {self.context}, batch {self.batch}, GPU {self.gpu_bytes / GIGABYTE:.1f} GB\n"
-            f"KV cache {self.kv_cache_bytes / GIGABYTE:.2f} GB, working memory {self.runtime_bytes / GIGABYTE:.2f} GB\n"
+            f"{self.model}: context {self.context}, batch {self.batch}, GPU {size(self.gpu_bytes)}\n"
+            f"KV cache {size(self.kv_cache_bytes)}, working memory {size(self.runtime_bytes)}\n"
         )
-        lines = [f"{'layout':8}{'weights GB':>12}{'total GB':>12}  fits"]
+        lines = [f"{'layout':8}{'weights':>12}{'in all':>12}  fits"]
         for row in self.rows:
             verdict = ("yes" if row.fits else "no") + ("" if row.measured else "  (estimated)")
-            weights, total = row.weights_bytes / GIGABYTE, row.total_bytes / GIGABYTE
-            lines.append(f"{row.layout:8}{weights:>12.2f}{total:>12.2f}  {verdict}")
+            lines.append(f"{row.layout:8}{size(row.weights_bytes):>12}{size(row.total_bytes):>12}  {verdict}")
+        if self.max_context is not None and self.context > self.max_context:
+            lines.append(f"The model is made for {self.max_context:,} tokens of context.")
         return head + "\n".join(lines)
 
     __repr__ = __str__

@@ -39,7 +39,7 @@ complete -c glyd -n '__fish_seen_subcommand_from sizes' -s q -l quiet -d 'no pro
 complete -c glyd -n '__fish_seen_subcommand_from sizes' -s h -l help -d 'help for this verb'
 complete -c glyd -n '__fish_seen_subcommand_from sizes' -F
 complete -c glyd -n __fish_use_subcommand -a fit -d 'will it fit in a GPU'\''s memory: bf16 against each layout'
-complete -c glyd -n '__fish_seen_subcommand_from fit' -s g -l gpu -xa '16GB 24GB 48GB 80GB H100 H200' -d 'memory such as 48GB or 80GiB, a number of bytes, or a GPU'\''s name such as H200'
+complete -c glyd -n '__fish_seen_subcommand_from fit' -s g -l gpu -xa '16GB 24GB 48GB 80GB H100 H200' -d 'memory such as 48GB or 80GiB, a number of bytes, or a GPU'\''s name such as H200 or RTX 4090'
 complete -c glyd -n '__fish_seen_subcommand_from fit' -s c -l context -x -d 'tokens of context'
 complete -c glyd -n '__fish_seen_subcommand_from fit' -s b -l batch -x -d 'sequences at once'
 complete -c glyd -n '__fish_seen_subcommand_from fit' -l revision -x -d 'branch, tag or commit of a repo id'

@@ -27,6 +27,12 @@ struct Weights {
   uint64_t measured_bytes = 0;
 };
 
+// What the model's config.json says of the KV cache.
+struct Cache {
+  uint64_t bytes = 0;
+  std::optional<uint64_t> max_context;  // how far the model's positions go
+};
+
 Result<Weights> packed_weights(const fs::path& root) {
   GLYD_TRY(const PackedDirectory packed, PackedDirectory::open(root.string()));
   Weights weights;
@@ -56,7 +62,7 @@ Result<Weights> source_weights(const std::string& text, const char* revision) {
   return weights;
 }
 
-Result<uint64_t> cache_bytes(const Weights& weights, uint64_t context, uint64_t batch) {
+Result<Cache> cache_of(const Weights& weights, uint64_t context, uint64_t batch) {
   auto text = read_text_file(weights.config_path, kMostConfigBytes);
   if (!text && text.error().status == GLYD_ERROR_NOT_FOUND) {
     return unsupported("{}: missing; the size of the KV cache is worked out from it", weights.config_path.string());
@@ -72,7 +78,7 @@ Result<uint64_t> cache_bytes(const Weights& weights, uint64_t context, uint64_t 
     if (!checked_mul(bytes, factor, bytes))
       return invalid_argument("context {} and batch {} make a KV cache of more than 2^64 bytes", context, batch);
   }
-  return bytes;
+  return Cache{bytes, max_context(config)};
 }
 
 uint64_t estimate(const Weights& weights, double ratio) {
@@ -88,11 +94,11 @@ Result<OrderedJson> fit_checkpoint(const std::string& source, const FitOptions& 
   std::error_code error;
   const bool is_packed = !place.is_file && fs::exists(place.root / kManifestName, error);
   GLYD_TRY(const Weights weights, is_packed ? packed_weights(place.root) : source_weights(source, options.revision));
-  GLYD_TRY(const uint64_t cache, cache_bytes(weights, options.context, options.batch));
+  GLYD_TRY(const Cache cache, cache_of(weights, options.context, options.batch));
   OrderedJson rows = OrderedJson::array();
   const auto add = [&](const char* layout, uint64_t bytes, bool measured) -> Result<void> {
     uint64_t total = kRuntimeBytes;
-    if (!checked_add(total, bytes, total) || !checked_add(total, cache, total))
+    if (!checked_add(total, bytes, total) || !checked_add(total, cache.bytes, total))
       return invalid_argument("context and batch are too large");
     rows.push_back({{"layout", layout},
                     {"weights_bytes", bytes},
@@ -106,8 +112,13 @@ Result<OrderedJson> fit_checkpoint(const std::string& source, const FitOptions& 
     const bool measured = weights.measured_layout == layout;
     GLYD_CHECK(add(layout_text(layout), measured ? weights.measured_bytes : estimate(weights, ratio), measured));
   }
-  return OrderedJson{{"model", weights.name},  {"gpu_bytes", gpu_bytes},  {"context", options.context},
-                     {"batch", options.batch}, {"kv_cache_bytes", cache}, {"runtime_bytes", kRuntimeBytes},
+  return OrderedJson{{"model", weights.name},
+                     {"gpu_bytes", gpu_bytes},
+                     {"context", options.context},
+                     {"max_context", cache.max_context ? OrderedJson(*cache.max_context) : OrderedJson(nullptr)},
+                     {"batch", options.batch},
+                     {"kv_cache_bytes", cache.bytes},
+                     {"runtime_bytes", kRuntimeBytes},
                      {"rows", std::move(rows)}};
 }
 

@@ -11,19 +11,49 @@ namespace glyd {
 namespace {
 
 struct Gpu {
-  std::string_view name;  // upper case, without spaces and dashes
+  std::string_view name;  // compared without case, spaces and dashes
   uint64_t mib;           // as the driver reports it (nvidia-smi), which is less than the box says
 };
 
 constexpr Gpu kGpus[] = {
-    {"T4", 15360},       {"V10016GB", 16384}, {"V10032GB", 32768},      {"A10", 23028},        {"A10G", 23028},
-    {"A30", 24576},      {"A40", 46068},      {"A10040GB", 40960},      {"A10080GB", 81920},   {"L4", 23034},
-    {"L40", 46068},      {"L40S", 46068},     {"H100", 81559},          {"H100NVL", 95830},    {"H200", 143771},
-    {"GH200", 97871},    {"B200", 183359},    {"RTX3060", 12288},       {"RTX3070", 8192},     {"RTX3080", 10240},
-    {"RTX3090", 24576},  {"RTX4060", 8188},   {"RTX4060TI16GB", 16380}, {"RTX4070", 12282},    {"RTX4080", 16376},
-    {"RTX4090", 24564},  {"RTX5070", 12227},  {"RTX5070TI", 16303},     {"RTX5080", 16303},    {"RTX5090", 32607},
-    {"RTXA4000", 16376}, {"RTXA5000", 24564}, {"RTXA6000", 49140},      {"RTX6000ADA", 49140}, {"RTXPRO6000", 97887},
+    {"T4", 15360},
+    {"V100-16GB", 16384},
+    {"V100-32GB", 32768},
+    {"A10", 23028},
+    {"A10G", 23028},
+    {"A30", 24576},
+    {"A40", 46068},
+    {"A100-40GB", 40960},
+    {"A100-80GB", 81920},
+    {"L4", 23034},
+    {"L40", 46068},
+    {"L40S", 46068},
+    {"H100", 81559},
+    {"H100 NVL", 95830},
+    {"H200", 143771},
+    {"GH200", 97871},
+    {"B200", 183359},
+    {"RTX 3060", 12288},
+    {"RTX 3070", 8192},
+    {"RTX 3080", 10240},
+    {"RTX 3090", 24576},
+    {"RTX 4060", 8188},
+    {"RTX 4060 Ti 16GB", 16380},
+    {"RTX 4070", 12282},
+    {"RTX 4080", 16376},
+    {"RTX 4090", 24564},
+    {"RTX 5070", 12227},
+    {"RTX 5070 Ti", 16303},
+    {"RTX 5080", 16303},
+    {"RTX 5090", 32607},
+    {"RTX A4000", 16376},
+    {"RTX A5000", 24564},
+    {"RTX A6000", 49140},
+    {"RTX 6000 Ada", 49140},
+    {"RTX PRO 6000", 97887},
 };
+
+constexpr double kLeastBytes = 1e8;  // less is a slip: "24" for "24GB"
 
 struct Unit {
   std::string_view name;
@@ -56,7 +86,7 @@ std::string plain_name(const std::string& text) {
 Result<uint64_t> gpu_memory_bytes(const std::string& text) {
   const std::string name = plain_name(text);
   for (const Gpu& gpu : kGpus) {
-    if (gpu.name == name) return gpu.mib << 20;
+    if (plain_name(std::string(gpu.name)) == name) return gpu.mib << 20;
   }
   const std::string amount = upper_without(text, " ");
   double number = 0;
@@ -65,9 +95,21 @@ Result<uint64_t> gpu_memory_bytes(const std::string& text) {
     const std::string_view unit(end, static_cast<size_t>(amount.data() + amount.size() - end));
     const auto* found =
         std::find_if(std::begin(kUnits), std::end(kUnits), [&](const Unit& known) { return known.name == unit; });
-    if (found != std::end(kUnits) && number * found->bytes >= 1 && number * found->bytes < 1e18)
-      return static_cast<uint64_t>(number * found->bytes);
+    const double bytes = found == std::end(kUnits) ? 0 : number * found->bytes;
+    if (bytes >= 1 && bytes < kLeastBytes) {
+      return invalid_argument(
+          "GPU memory \"{}\" is {:.0f} bytes{}", text, bytes,
+          unit.empty() && number < 10000 ? fmt::format("; did you mean {}GB?", amount) : ", less than any GPU has");
+    }
+    if (bytes > 0 && bytes < 1e18) return static_cast<uint64_t>(bytes);
   }
+  std::vector<std::string_view> alike;
+  for (const Gpu& gpu : kGpus) {
+    if (!name.empty() && plain_name(std::string(gpu.name)).starts_with(name)) alike.push_back(gpu.name);
+  }
+  if (!alike.empty())
+    return invalid_argument("GPU \"{}\": there are several: give one of {}, or its memory (\"48GB\")", text,
+                            fmt::join(alike, ", "));
   std::vector<std::string_view> names;
   for (const Gpu& gpu : kGpus) names.push_back(gpu.name);
   return invalid_argument("unknown GPU \"{}\": give its memory (\"48GB\", \"44.9GiB\", or bytes) or one of {}", text,

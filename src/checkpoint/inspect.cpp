@@ -1,4 +1,5 @@
 // inspect.cpp - what is in a packed directory, a source or one file, read from headers alone.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -37,6 +38,7 @@ void add_pack(OrderedJson& row, const PackHeader& header) {
 Result<OrderedJson> inspect_packed(const std::string& path) {
   GLYD_TRY(const PackedDirectory packed, PackedDirectory::open(path));
   const Manifest& manifest = packed.manifest();
+  GLYD_CHECK(packed.check_index_hash());
   OrderedJson tensors = OrderedJson::array(), shards = OrderedJson::array(), files = OrderedJson::array();
   uint64_t packed_count = 0, bf16_bytes = 0, packed_bytes = 0;
   for (const auto& [name, tensor] : manifest.tensors) {
@@ -115,6 +117,15 @@ Result<OrderedJson> inspect_pack(const File& file) {
   return document;
 }
 
+// Begins as one does: with the length of a header, and the header's brace.
+Result<bool> might_be_safetensors(const File& file) {
+  uint8_t head[kPackHeaderBytes] = {};
+  if (file.size() < 9) return false;
+  GLYD_CHECK(file.read_at(0, MutableByteSpan(head, std::min<uint64_t>(file.size(), sizeof head))));
+  const bool is_pack = std::memcmp(head, "GLYW", 4) == 0;
+  return is_pack || (load_le<uint64_t>(head) <= kMostHeaderBytes && head[8] == '{');
+}
+
 // Any safetensors file; packs in it are named as such.
 Result<OrderedJson> inspect_safetensors(const File& file) {
   GLYD_TRY(const SafetensorsHeader header, read_safetensors_header(file));
@@ -145,6 +156,11 @@ Result<OrderedJson> inspect_checkpoint(const std::string& path, const char* revi
     GLYD_TRY(const File file, File::open_read(place.root));
     uint8_t magic[4] = {};
     if (file.size() >= sizeof magic) GLYD_CHECK(file.read_at(0, magic));
+    if (std::memcmp(magic, "GLYC", sizeof magic) == 0)
+      return unsupported("{}: a compressed file; `glyd list` says what is in it", file.path());
+    GLYD_TRY(const bool might_be, might_be_safetensors(file));
+    if (!might_be && !path.ends_with(".safetensors"))
+      return unsupported("{}: neither a .safetensors file nor a pack of glyd's", file.path());
     return std::memcmp(magic, "GLYW", sizeof magic) == 0 ? inspect_pack(file) : inspect_safetensors(file);
   }
   std::error_code error;

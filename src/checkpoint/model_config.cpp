@@ -8,6 +8,9 @@
 namespace glyd {
 namespace {
 
+// Where models of several parts say what the language model is.
+constexpr const char* kNestedConfigs[] = {"text_config", "llm_config", "language_config", "thinker_config"};
+
 // Marks that no config holds by itself: a control character may not stand unescaped in JSON.
 constexpr std::array<std::string_view, 3> kPythonNumbers = {"-Infinity", "Infinity", "NaN"};
 
@@ -112,8 +115,17 @@ Result<std::string> edited_config(std::string_view text, std::string_view where,
   return config_text(config);
 }
 
+std::optional<uint64_t> max_context(const OrderedJson& config) {
+  for (const char* nested : kNestedConfigs) {
+    const auto found = config.find(nested);
+    if (found == config.end() || !found->is_object()) continue;
+    if (auto tokens = max_context(*found)) return tokens;
+  }
+  return number_of(config, {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"});
+}
+
 std::optional<CacheShape> cache_shape(const OrderedJson& config) {
-  for (const char* nested : {"text_config", "llm_config", "language_config", "thinker_config"}) {
+  for (const char* nested : kNestedConfigs) {
     const auto found = config.find(nested);
     if (found == config.end() || !found->is_object()) continue;
     if (auto shape = cache_shape(*found)) return shape;

@@ -37,4 +37,7 @@ struct CacheShape {
 };
 std::optional<CacheShape> cache_shape(const OrderedJson& config);
 
+// How many tokens the model's positions are made for (max_position_embeddings), where config.json says it.
+std::optional<uint64_t> max_context(const OrderedJson& config);
+
 }  // namespace glyd

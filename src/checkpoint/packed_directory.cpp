@@ -66,7 +66,11 @@ Result<Shard> PackedDirectory::open_shard(size_t index) const {
   const ManifestSourceFile& file = manifest_.source_files[index];
   Shard shard;
   shard.index = index;
-  GLYD_TRY(shard.file, File::open_read(root_ / file.shard));
+  auto opened = File::open_read(root_ / file.shard);
+  if (!opened && opened.error().status == GLYD_ERROR_NOT_FOUND)
+    return corrupt("{}: missing, though {} names it; {}", (root_ / file.shard).string(), kManifestName, kDamageRemedy);
+  if (!opened) return std::move(opened).error();
+  shard.file = std::move(opened).value();
   if (shard.file.size() != file.shard_bytes) {
     return corrupt("{}: {} bytes, but {} gives {}: truncated or damaged; {}", shard.file.path(), shard.file.size(),
                    kManifestName, file.shard_bytes, kDamageRemedy);
@@ -87,6 +91,17 @@ Result<Shard> PackedDirectory::open_shard(size_t index) const {
     GLYD_CHECK(match_pack(shard, tensor, header_bytes));
   }
   return shard;
+}
+
+Result<void> PackedDirectory::check_index_hash() const {
+  const fs::path path = root_ / kShardIndexName;
+  auto text = read_text_file(path, kMostManifestBytes);
+  if (!text && text.error().status == GLYD_ERROR_NOT_FOUND)
+    return corrupt("{}: missing, though {} names it; {}", path.string(), kManifestName, kDamageRemedy);
+  if (!text) return std::move(text).error();
+  if (sha256_hex(as_bytes(text.value())) == manifest_.index_sha256) return Ok{};
+  return corrupt("{}: does not have the sha256 that {} gives: damaged; {}", path.string(), kManifestName,
+                 kDamageRemedy);
 }
 
 Result<Shard> PackedDirectory::open_damaged_shard(size_t index) const {
@@ -163,6 +178,8 @@ Result<void> PackedDirectory::match_header(const SafetensorsHeader& header, Shar
 
 Result<void> PackedDirectory::match_pack(const Shard& shard, const ShardTensor& tensor, ByteSpan header_bytes) const {
   auto read = read_pack_header(header_bytes, tensor.bytes);
+  if (!read && read.error().status == GLYD_ERROR_CORRUPT)
+    return corrupt("{}: {}; {}", place(shard, tensor), read.error().message, kDamageRemedy);
   if (!read) return std::move(read).at(place(shard, tensor)).error();
   const PackHeader& header = read.value();
   const PackedTensor& packed = *tensor.manifest->packed;

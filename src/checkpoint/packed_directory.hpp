@@ -50,6 +50,9 @@ class PackedDirectory {
   // entries.
   Result<Shard> open_shard(size_t index) const;
 
+  // Loaders find the tensors by the shards' index.
+  Result<void> check_index_hash() const;
+
   // A shard that open_shard refuses, its tensors where the manifest's sizes put them: any of them may be damaged.
   Result<Shard> open_damaged_shard(size_t index) const;
 

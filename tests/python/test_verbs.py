@@ -1,6 +1,7 @@
 """The verbs as functions: documents, progress, errors, and fit with a Hub that is not there."""
 
 import filecmp
+import inspect
 import json
 import shutil
 import sys
@@ -121,13 +122,29 @@ def test_an_error_in_progress_comes_out(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_signatures_say_what_can_be_given():
+    said = ((glyd.from_pretrained, ("layout", "exact", "verify")), (glyd.save_pretrained, ("overwrite",)))
+    for function, names in said:
+        assert set(names) <= set(inspect.signature(function).parameters)
+        assert all(name in function.__doc__ for name in names)
+    assert "GlydConfig" in glyd.__doc__
+
+
+def test_fit_says_where_the_model_ends():
+    found = glyd.fit(MODELS[NAME], gpu="24GB", context=10**6)
+    assert found.max_context < 10**6 and f"made for {found.max_context:,} tokens" in str(found)
+    assert "22.4 GiB" in str(found)
+    with pytest.raises(glyd.InvalidArgumentError, match="did you mean 24GB"):
+        glyd.fit(MODELS[NAME], gpu=24)
+
+
 def test_fit():
     found = glyd.fit(MODELS[NAME], gpu="48GB", context=1000, batch=2)
     assert found.context == 1000 and found.batch == 2 and found.kv_cache_bytes > 0
     assert found.row("small").weights_bytes < found.row("fast").weights_bytes < found.row("bf16").weights_bytes
     assert found.row("bf16").fits is True and found.to_dict()["rows"][0]["layout"] == "bf16"
     text = str(found)
-    assert all(word in text for word in ("bf16", "fast", "small", "48.0 GB", "yes"))
+    assert all(word in text for word in ("bf16", "fast", "small", "44.7 GiB", "yes"))
     assert glyd.fit(MODELS[NAME], gpu="1MB").row("small").fits is False
     with pytest.raises(glyd.InvalidArgumentError, match="H200"):
         glyd.fit(MODELS[NAME], gpu="toaster")

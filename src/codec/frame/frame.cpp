@@ -29,7 +29,7 @@ void write_frame_header(const FrameHeader& header, uint8_t* out) {
 
 Result<FrameHeader> parse_frame_header(ByteSpan bytes) {
   if (bytes.size() >= 4 && load_le<uint32_t>(bytes.data()) != kFrameMagic)
-    return foreign_format("not a glyd frame (it starts with other bytes than GLYC)");
+    return foreign_format("not a file that `glyd compress` made (it begins with other bytes than GLYC)");
   if (bytes.size() < kFrameHeaderBytes) return corrupt("frame header: cut short");
   if (bytes[4] != kFrameVersion)
     return foreign_format("frame version {}: this build reads version {}", bytes[4], kFrameVersion);

@@ -19,7 +19,15 @@ TEST(GpuMemory, KnowsNamesAndAmounts) {
   EXPECT_EQ(gpu_memory_bytes("a100-80gb").value(), uint64_t{81920} << 20);
   EXPECT_EQ(gpu_memory_bytes("48GB").value(), 48'000'000'000u);
   EXPECT_EQ(gpu_memory_bytes("1.5 GiB").value(), uint64_t{3} << 29);
-  EXPECT_EQ(gpu_memory_bytes("12345").value(), 12345u);
+  EXPECT_EQ(gpu_memory_bytes("12345678901").value(), 12345678901u);
+  EXPECT_EQ(gpu_memory_bytes("rtx4060ti-16gb").value(), uint64_t{16380} << 20);
+}
+
+TEST(GpuMemory, SlipsGetASuggestion) {
+  EXPECT_THAT(gpu_memory_bytes("24").error().message, HasSubstr("24 bytes; did you mean 24GB?"));
+  EXPECT_THAT(gpu_memory_bytes("24MB").error().message, HasSubstr("less than any GPU has"));
+  EXPECT_THAT(gpu_memory_bytes("A100").error().message, HasSubstr("one of A100-40GB, A100-80GB, or"));
+  EXPECT_THAT(gpu_memory_bytes("v100").error().message, HasSubstr("one of V100-16GB, V100-32GB, or"));
 }
 
 TEST(GpuMemory, UnknownNamesListTheKnownOnes) {
@@ -27,7 +35,7 @@ TEST(GpuMemory, UnknownNamesListTheKnownOnes) {
     const auto bytes = gpu_memory_bytes(text);
     ASSERT_FALSE(bytes) << text;
     EXPECT_EQ(bytes.error().status, GLYD_ERROR_INVALID_ARGUMENT);
-    EXPECT_THAT(bytes.error().message, HasSubstr("RTX4090"));
+    EXPECT_THAT(bytes.error().message, HasSubstr("RTX 4090"));
   }
 }
 

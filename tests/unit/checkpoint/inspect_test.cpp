@@ -67,7 +67,7 @@ TEST_F(Inspect, ReadsOnePack) {
 }
 
 TEST_F(Inspect, RefusesOtherFiles) {
-  EXPECT_EQ(inspect_checkpoint(work_ / "m/README.md", nullptr).error().status, GLYD_ERROR_CORRUPT);
+  EXPECT_EQ(inspect_checkpoint(work_ / "m/README.md", nullptr).error().status, GLYD_ERROR_UNSUPPORTED);
   EXPECT_EQ(inspect_checkpoint(work_ / "m/nothing/here", nullptr).error().status, GLYD_ERROR_NOT_FOUND);
 }
 
