@@ -122,10 +122,9 @@ __device__ __forceinline__ void sum_splits(const GenericParams& params, WarpProd
   }
 }
 
-// The blocks a multiprocessor that registers are to allow: of two tiles, 4 would spill on sm_120.
+// Three blocks a multiprocessor: registers for four would spill on some architectures.
 template <uint32_t kTiles>
-__global__ void __launch_bounds__(kGenericWarps * 32, kTiles == 1 ? 4 : 3)
-    product_generic(const __grid_constant__ GenericParams params) {
+__global__ void __launch_bounds__(kGenericWarps * 32, 3) product_generic(const __grid_constant__ GenericParams params) {
   extern __shared__ __align__(128) uint8_t storage[];
   const GenericPlan& plan = params.plan;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
