@@ -6,7 +6,7 @@ import os
 
 from . import _fit
 from ._capi import FitOptions, Layout, PackOptions, Progress, SizesOptions, UnpackOptions, VerifyOptions, lib
-from ._errors import CancelledError, NotFoundError
+from ._errors import CancelledError, InvalidArgumentError, NotFoundError
 
 
 def path_bytes(path):
@@ -75,6 +75,8 @@ def pack(
 
     `progress(done, total, what)` is called now and then; a true result stops the work.
     """
+    if layout not in ("auto", "fast", "small", "mma12", "mma"):  # raw is what single tensors get, not to be asked for
+        raise InvalidArgumentError(f"unknown layout {layout!r}: choose 'fast', 'small' or 'auto'")
     watch = _Watch(progress)
     options = PackOptions(
         layout=layout_number(layout),

@@ -83,7 +83,7 @@ Result<Staging> Staging::open(const fs::path& target, bool overwrite, const MayR
   const auto check_target = [&]() -> Result<void> {
     if (!there(target)) return Ok{};
     if (!overwrite)
-      return exists("{}: exists already; choose another name, or ask for it to be overwritten (--overwrite)",
+      return exists("{}: exists already; choose another name, or overwrite it (--overwrite, in Python overwrite=True)",
                     target.string());
     return may_replace(target);
   };

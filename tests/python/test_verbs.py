@@ -122,6 +122,13 @@ def test_an_error_in_progress_comes_out(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_layout_that_nobody_may_ask_for_is_refused(tmp_path):
+    for layout in ("raw", "tiny"):
+        with pytest.raises(glyd.InvalidArgumentError, match="'fast', 'small' or 'auto'"):
+            glyd.pack(MODELS[NAME], tmp_path / "out", layout=layout)
+    assert not (tmp_path / "out").exists()
+
+
 def test_signatures_say_what_can_be_given():
     said = ((glyd.from_pretrained, ("layout", "exact", "verify")), (glyd.save_pretrained, ("overwrite",)))
     for function, names in said:
@@ -145,7 +152,7 @@ def test_fit():
     assert found.row("bf16").fits is True and found.to_dict()["rows"][0]["layout"] == "bf16"
     text = str(found)
     assert all(word in text for word in ("bf16", "fast", "small", "44.7 GiB", "yes"))
-    assert glyd.fit(MODELS[NAME], gpu="1MB").row("small").fits is False
+    assert glyd.fit(MODELS[NAME], gpu="1GB").row("small").fits is False
     with pytest.raises(glyd.InvalidArgumentError, match="H200"):
         glyd.fit(MODELS[NAME], gpu="toaster")
 
