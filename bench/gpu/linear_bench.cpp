@@ -222,14 +222,14 @@ class Matrices {
       fmt::print(stderr, "  narrow S={} teams={} warps={} depth={} x_pieces={} shared={}K\n", plan->splits, plan->teams,
                  plan->team_warps, plan->depth, plan->x_pieces, plan->shared_bytes >> 10);
     } else if (const auto* staged = std::get_if<cuda::StagedPlan>(&either)) {
-      fmt::print(stderr, "  staged S={} strips={} tiles={} decoders={} depth={} stages={} x_stages={} shared={}K\n",
-                 staged->splits, staged->tile_strips, staged->tiles, staged->decoders, staged->depth, staged->stages,
-                 staged->x_stages, staged->shared_bytes >> 10);
+      fmt::print(stderr, "  staged S={} strips={} tiles={} decoders={} depth={} stages={} shared={}K\n", staged->splits,
+                 staged->tile_strips, staged->tiles, staged->decoders, staged->depth, staged->stages,
+                 staged->shared_bytes >> 10);
     } else {
       const auto& wide = std::get<cuda::WidePlan>(either);
-      fmt::print(stderr, "  wide S={} tile={} groups={} relay={} cluster={} tiles={} depth={} x_stages={} shared={}K\n",
-                 wide.splits, wide.tile_tokens, wide.groups, wide.relay, wide.cluster, wide.tiles, wide.depth,
-                 wide.x_stages, wide.shared_bytes >> 10);
+      fmt::print(stderr, "  wide S={} tile={} groups={} cluster={} tiles={} depth={} x_stages={} shared={}K\n",
+                 wide.splits, wide.tile_tokens, wide.groups, wide.cluster, wide.tiles, wide.depth, wide.x_stages,
+                 wide.shared_bytes >> 10);
     }
   }
 
@@ -279,11 +279,10 @@ Result<void> sweep(Matrices& matrices, const Shape& shape, const Options& option
     const char* kernel;
     cuda::WideChoice wide;
   };
-  const Cut cuts[] = {
-      {"narrow", {}},           {"staged", {2}},          {"staged", {3}},          {"staged", {4}},
-      {"staged", {6}},          {"wide", {64, 2, 1, 1}},  {"wide", {64, 3, 1, 1}},  {"wide", {64, 1, 3, 1}},
-      {"wide", {64, 3, 1, 2}},  {"wide", {128, 1, 1, 1}}, {"wide", {128, 2, 1, 1}}, {"wide", {128, 2, 1, 2}},
-      {"wide", {128, 3, 1, 1}}, {"wide", {128, 3, 1, 2}}, {"wide", {256, 2, 1, 1}}, {"wide", {256, 2, 1, 2}}};
+  const Cut cuts[] = {{"narrow", {}},        {"staged", {2}},       {"staged", {3}},       {"staged", {4}},
+                      {"staged", {6}},       {"wide", {64, 2, 1}},  {"wide", {64, 3, 1}},  {"wide", {64, 3, 2}},
+                      {"wide", {128, 1, 1}}, {"wide", {128, 2, 1}}, {"wide", {128, 2, 2}}, {"wide", {128, 3, 1}},
+                      {"wide", {128, 3, 2}}, {"wide", {256, 2, 1}}, {"wide", {256, 2, 2}}};
   for (const uint64_t tokens : options.tokens) {
     for (const Cut& cut : cuts) {
       const uint32_t tile = cut.wide.tile_tokens;
@@ -307,7 +306,7 @@ Result<void> sweep(Matrices& matrices, const Shape& shape, const Options& option
       report.write({{"matrix", shape.name()},
                     {"tokens", tokens},
                     {"kernel", cut.kernel},
-                    {"cut", {tile, cut.wide.groups, cut.wide.relay, cut.wide.cluster}},
+                    {"cut", {tile, cut.wide.groups, cut.wide.cluster}},
                     {"route", times.route},
                     {"plain", round4(times.plain / times.baseline)},
                     {"early", round4(times.early / times.baseline)},
@@ -357,7 +356,7 @@ cuda::ContextOptions context_options(const Options& options) {
   if (options.teams.size() == 4) {
     chosen.teams = {options.teams[0], options.teams[1], options.teams[2], options.teams[3]};
   }
-  if (options.wide.size() == 4) chosen.wide = {options.wide[0], options.wide[1], options.wide[2]};
+  if (options.wide.size() == 3) chosen.wide = {options.wide[0], options.wide[1], options.wide[2]};
   chosen.staged_strips = options.strips;
   if (options.kernel == "narrow") chosen.kernel = cuda::KernelChoice::kNarrow;
   if (options.kernel == "staged") chosen.kernel = cuda::KernelChoice::kStaged;
@@ -405,9 +404,9 @@ int main(int argc, char** argv) {
       ->expected(4);
   app.add_option("--kernel", options.kernel, "narrow, staged or wide, where several could serve")
       ->check(CLI::IsMember({"auto", "narrow", "staged", "wide"}));
-  app.add_option("--wide", options.wide, "TOKENS,GROUPS,RELAY,CLUSTER of the wide kernel's plans (0: its own choice)")
+  app.add_option("--wide", options.wide, "TOKENS,GROUPS,CLUSTER of the wide kernel's plans (0: its own choice)")
       ->delimiter(',')
-      ->expected(4);
+      ->expected(3);
   app.add_option("--strips", options.strips, "strips of the staged kernel's tiles (0: its own choice)");
   app.add_flag("--sweep", options.sweep, "every cut of the wide kernel, and the narrow one");
   app.add_flag("--no-host-time{false}", options.host_time, "leave the host time of a call out");

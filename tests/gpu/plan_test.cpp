@@ -81,7 +81,7 @@ TEST(PlanTest, StagedPlansCoverAndKeepDecodersWithinARound) {
         EXPECT_GE(plan->stages * plan->tile_strips, plan->decoders);
         EXPECT_GE(plan->decoders, plan->tile_strips);
         EXPECT_LE(plan->threads(), kStagedThreads);
-        EXPECT_GE(plan->x_stages, 2u);
+        EXPECT_GE(plan->stages, 2u);
         EXPECT_LE(plan->shared_bytes, limits.shared_bytes);
         EXPECT_EQ(plan->x_at % 1024, 0u) << "swizzled tiles start at multiples of 1024";
         EXPECT_EQ(plan->ring_at % 128, 0u);
@@ -105,7 +105,7 @@ TEST(PlanTest, WidePlansCoverAndFit) {
       const uint32_t clusters_of_rows = plan->tiles / plan->token_tiles / plan->splits;
       EXPECT_EQ(plan->tiles, clusters_of_rows * plan->token_tiles * plan->splits);
       EXPECT_GE(clusters_of_rows * plan->cluster * plan->groups * 4, plan->strips);
-      EXPECT_LE(plan->warpgroups(), most_warpgroups(plan->tile_tokens));
+      EXPECT_LE(plan->groups, most_warpgroups(plan->tile_tokens));
       EXPECT_LE(plan->blocks(), limits.multiprocessors);
       EXPECT_EQ(plan->x_stages, 1u << plan->x_shift) << "stages are found by masks";
       EXPECT_LE(plan->shared_bytes, limits.shared_bytes);

@@ -31,16 +31,15 @@ const void* kernel_of(const LinearPlan& plan) {
 }
 
 const void* kernel_of(const WidePlan& plan) {
-  const bool relay = plan.relay > 1;
   switch (plan.tile_tokens) {
     case 32:
-      return wide_kernel<32>(relay);
+      return wide_kernel<32>();
     case 64:
-      return wide_kernel<64>(relay);
+      return wide_kernel<64>();
     case 128:
-      return wide_kernel<128>(relay);
+      return wide_kernel<128>();
     default:
-      return wide_kernel<256>(relay);
+      return wide_kernel<256>();
   }
 }
 

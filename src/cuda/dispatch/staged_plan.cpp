@@ -8,10 +8,10 @@ namespace {
 // Sets the places in shared memory; whether all fits.
 bool place_shared(StagedPlan& plan, uint32_t shared_bytes) {
   plan.x_at = plan.stages * stage_weight_bytes(plan.tile_strips);
-  plan.scratch_at = plan.x_at + plan.x_stages * 2 * staged_x_chunk_bytes(plan.x_rows);
+  plan.scratch_at = plan.x_at + plan.stages * 2 * staged_x_chunk_bytes(plan.x_rows);
   plan.ring_at = plan.scratch_at + plan.decoders * 2048;
   plan.barriers_at = plan.ring_at + plan.decoders * plan.depth * plan.ring_stride;
-  plan.shared_bytes = plan.barriers_at + (plan.decoders * plan.depth + 2 * (plan.stages + plan.x_stages)) * 8;
+  plan.shared_bytes = plan.barriers_at + (plan.decoders * plan.depth + 3 * plan.stages) * 8;
   return plan.shared_bytes <= shared_bytes;
 }
 
@@ -21,16 +21,15 @@ bool cut(StagedPlan& plan, const DeviceLimits& limits, uint32_t tile_strips) {
   if (tiles >= uint64_t{1} << 31) return false;
   plan.tiles = static_cast<uint32_t>(tiles);
   plan.blocks = std::min(plan.tiles, limits.multiprocessors);
-  // As many decoders as can be, and stages enough to keep them apart; then of x; then as many more stages as fit.
+  // As many decoders as stages can keep apart, then a stage or two more than they need.
+  plan.depth = 2;
   for (uint32_t decoders = kMostDecoders; decoders >= tile_strips && decoders >= 2; --decoders) {
     plan.decoders = decoders;
     plan.step_records = decoders / tile_strips;
     plan.step_strips = decoders % tile_strips;
     const uint32_t least = std::max(2u, (decoders + tile_strips - 1) / tile_strips);
-    for (plan.depth = 2, plan.x_stages = 8; plan.x_stages >= 2; --plan.x_stages) {
-      for (plan.stages = 2 * least; plan.stages >= least; --plan.stages) {
-        if (place_shared(plan, limits.shared_bytes)) return true;
-      }
+    for (plan.stages = least + 2; plan.stages >= least; --plan.stages) {
+      if (place_shared(plan, limits.shared_bytes)) return true;
     }
   }
   return false;

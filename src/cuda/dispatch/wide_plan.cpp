@@ -8,8 +8,6 @@ namespace {
 // Sets the places in shared memory; whether all fits.
 bool place_shared(WidePlan& plan, uint32_t shared_bytes) {
   uint32_t at = plan.x_stages * x_stage_bytes(plan.tile_tokens);
-  plan.sums_at = at;
-  if (plan.relay > 1) at += plan.groups * group_sum_bytes(plan.tile_tokens);
   plan.scratch_at = at;
   at += plan.workers() * 2048;
   plan.ring_at = at;
@@ -33,12 +31,10 @@ bool fill_shared(WidePlan& plan, uint32_t shared_bytes) {
 }
 
 // Sets what follows from the tile; whether the kernel can serve it.
-bool cut(WidePlan& plan, const DeviceLimits& limits, uint32_t tile_tokens, uint32_t groups, uint32_t relay,
-         uint32_t cluster) {
-  if (groups < 1 || relay < 1 || groups * relay > most_warpgroups(tile_tokens)) return false;
+bool cut(WidePlan& plan, const DeviceLimits& limits, uint32_t tile_tokens, uint32_t groups, uint32_t cluster) {
+  if (groups < 1 || groups > most_warpgroups(tile_tokens)) return false;
   plan.tile_tokens = tile_tokens;
   plan.groups = groups;
-  plan.relay = relay;
   plan.cluster = cluster;
   plan.token_tiles = (plan.tokens + tile_tokens - 1) / tile_tokens;
   const uint64_t tiles =
@@ -69,14 +65,11 @@ std::optional<WidePlan> plan_wide(const PackHeader& header, uint32_t tokens, uin
     if (choice.tile_tokens == 0 && tile_tokens < 128 && tile_tokens < tokens) continue;
     for (uint32_t groups = 1; groups <= 4; ++groups) {
       if (choice.groups != 0 && choice.groups != groups) continue;
-      for (uint32_t relay = 1; relay <= 4; ++relay) {
-        if (choice.relay != 0 && choice.relay != relay) continue;
-        for (uint32_t cluster = 1; cluster <= 2; ++cluster) {
-          if (choice.cluster != 0 && choice.cluster != cluster) continue;
-          if (!cut(plan, limits, tile_tokens, groups, relay, cluster)) continue;
-          const double cost = clocks_of(plan);
-          if (!best || cost < best_cost) best = plan, best_cost = cost;
-        }
+      for (uint32_t cluster = 1; cluster <= 2; ++cluster) {
+        if (choice.cluster != 0 && choice.cluster != cluster) continue;
+        if (!cut(plan, limits, tile_tokens, groups, cluster)) continue;
+        const double cost = clocks_of(plan);
+        if (!best || cost < best_cost) best = plan, best_cost = cost;
       }
     }
   }
@@ -89,7 +82,6 @@ double clocks_of(const WidePlan& plan) {
   double record = plan.tile_tokens <= 64    ? 1130 + 380 * groups
                   : plan.tile_tokens == 128 ? 1180 + 480 * groups
                                             : 1300 + 800 * groups;
-  if (plan.relay > 1) record = plan.tile_tokens <= 64 ? 1200 : 1700;
   if (plan.cluster > 1) record *= 1.02;  // shares the reading of x, but waits for two
   return 6000 + rounds * (records * record + 2000) + (plan.splits > 1 ? 3000 : 0);
 }

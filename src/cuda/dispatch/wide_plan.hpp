@@ -10,7 +10,7 @@ namespace glyd::cuda {
 
 // How tiles are cut; zeros: the plan's own choice. For measuring choices against each other.
 struct WideChoice {
-  uint32_t tile_tokens = 0, groups = 0, relay = 0, cluster = 0;
+  uint32_t tile_tokens = 0, groups = 0, cluster = 0;
 };
 
 // The plan of a product of one matrix of a `fast` pack by `tokens` rows of x, summed over `splits` splits; nothing

@@ -62,7 +62,7 @@ class Decoder {
         place.advance(tile_first + mine.record - at);
         at = tile_first + mine.record;
         if (at >= plan_.stages) {
-          arch::mbarrier_wait(barriers_.weights_free + place.index * 8, place.parity ^ 1);
+          arch::mbarrier_wait(barriers_.free + place.index * 8, place.parity ^ 1);
         }
         store(place.index, mine.strip, a);
         arch::shared_stores_fence();
@@ -120,8 +120,8 @@ __device__ __forceinline__ void multiply_stages(const StagedParams& params, uint
   const StagedPlan& plan = params.plan;
   const StageBarriers barriers(plan, shared);
   const uint32_t x_chunk_bytes = staged_x_chunk_bytes(plan.x_rows);
-  RingPlace weights{plan.stages}, x{plan.x_stages};
-  uint32_t weights_before = 0, x_before = 0;  // the barriers by which the stages before are given back
+  RingPlace place{plan.stages};
+  uint32_t before = 0;  // the barrier by which the stage before is given back
 #pragma unroll 1
   for (uint32_t index = blockIdx.x; index < plan.tiles; index += plan.blocks) {
     const StagedTile tile = StagedTile::at(plan, index);
@@ -129,10 +129,10 @@ __device__ __forceinline__ void multiply_stages(const StagedParams& params, uint
 #pragma unroll 1
     for (uint32_t i = 0; i < tile.records; ++i) {
       const uint32_t chunk = (tile.record_begin + i) * kRecordChunks;
-      const uint32_t w_at = shared + weights.index * stage_weight_bytes(T::kStrips);
-      const uint32_t x_at = shared + plan.x_at + x.index * 2 * x_chunk_bytes;
-      arch::mbarrier_wait(barriers.x + x.index * 8, x.parity);
-      arch::mbarrier_wait(barriers.weights + weights.index * 8, weights.parity);
+      const uint32_t w_at = shared + place.index * stage_weight_bytes(T::kStrips);
+      const uint32_t x_at = shared + plan.x_at + place.index * 2 * x_chunk_bytes;
+      arch::mbarrier_wait(barriers.x + place.index * 8, place.parity);
+      arch::mbarrier_wait(barriers.weights + place.index * 8, place.parity);
       arch::warpgroup_fence();
 #pragma unroll
       for (uint32_t c = 0; c < 2; ++c) {
@@ -147,22 +147,14 @@ __device__ __forceinline__ void multiply_stages(const StagedParams& params, uint
         }
       }
       arch::warpgroup_commit();
-      // The stages before are given back. (To wait for these too, so that they go back at once: 30% slower.)
+      // The stage before is given back. (To wait for this one too, so that it goes back at once: 30% slower.)
       arch::warpgroup_wait<1>();
-      if (i > 0 && arch::elect_one()) {
-        arch::mbarrier_arrive(weights_before);
-        arch::mbarrier_arrive(x_before);
-      }
-      weights_before = barriers.weights_free + weights.index * 8;
-      x_before = barriers.x_free + x.index * 8;
-      weights.advance(1);
-      x.advance(1);
+      if (i > 0 && arch::elect_one()) arch::mbarrier_arrive(before);
+      before = barriers.free + place.index * 8;
+      place.advance(1);
     }
     arch::warpgroup_wait<0>();
-    if (arch::elect_one()) {
-      arch::mbarrier_arrive(weights_before);
-      arch::mbarrier_arrive(x_before);
-    }
+    if (arch::elect_one()) arch::mbarrier_arrive(before);
     finish_staged<T>(params, tile, warp, lane, sums);
   }
 }
@@ -174,35 +166,30 @@ __global__ void __launch_bounds__(kStagedThreads, 1)
   const StagedPlan& plan = params.plan;
   const uint32_t shared = arch::shared_address(storage);
   const uint32_t warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-  if (warp < kMultipliers) {
-    __syncthreads();
-    multiply_stages<T>(params, shared, warp, lane);
-  } else if (warp < kMultipliers + plan.decoders) {
-    Decoder<T> decoder(params, shared, warp - kMultipliers, lane);
-    decoder.start();
-    __syncthreads();
+  const StageBarriers barriers(plan, shared);
+  const bool fetches = warp == kMultipliers + plan.decoders;
+  const bool decodes = warp >= kMultipliers && !fetches;
+  Decoder<T> decoder(params, shared, decodes ? warp - kMultipliers : 0, lane);
+  if (decodes) decoder.start();
+  if (fetches && arch::elect_one()) {
+#pragma unroll 1
+    for (uint32_t i = 0; i < plan.stages; ++i) {
+      arch::mbarrier_init(barriers.weights + i * 8, T::kStrips);
+      arch::mbarrier_init(barriers.x + i * 8, 1);
+      arch::mbarrier_init(barriers.free + i * 8, kMultipliers);
+    }
+    arch::mbarrier_fence_init();
+    arch::prefetch_tensor_map(&x_map);
+  }
+  __syncwarp();
+  __syncthreads();
+  if (decodes) {
     decoder.run();
-  } else {
-    const StageBarriers barriers(plan, shared);
-    if (arch::elect_one()) {
-#pragma unroll 1
-      for (uint32_t i = 0; i < plan.stages; ++i) {
-        arch::mbarrier_init(barriers.weights + i * 8, T::kStrips);
-        arch::mbarrier_init(barriers.weights_free + i * 8, kMultipliers);
-      }
-#pragma unroll 1
-      for (uint32_t i = 0; i < plan.x_stages; ++i) {
-        arch::mbarrier_init(barriers.x + i * 8, 1);
-        arch::mbarrier_init(barriers.x_free + i * 8, kMultipliers);
-      }
-      arch::mbarrier_fence_init();
-      arch::prefetch_tensor_map(&x_map);
-    }
-    __syncthreads();
-    if (arch::elect_one()) {
-      arch::grid_dependency_wait();
-      fetch_staged_x(plan, &x_map, shared + plan.x_at, barriers);
-    }
+  } else if (!fetches) {
+    multiply_stages<T>(params, shared, warp, lane);
+  } else if (arch::elect_one()) {
+    arch::grid_dependency_wait();
+    fetch_staged_x(plan, &x_map, shared + plan.x_at, barriers);
   }
 }
 

@@ -23,9 +23,9 @@ struct StagedPlan : RecordGeometry {
   uint32_t tile_strips = 0, tiles = 0, blocks = 0;
   // Not so many that one could be more than a round of the stages ahead of another: at most stages * tile_strips.
   uint32_t decoders = 0;
-  uint32_t step_records = 0, step_strips = 0;    // decoders / tile_strips and the rest
-  uint32_t depth = 0, stages = 0, x_stages = 0;  // records in flight a decoder; stages of weights, and of x
-  uint32_t x_rows = 0;                           // of x in a stage: 32 or 64
+  uint32_t step_records = 0, step_strips = 0;  // decoders / tile_strips and the rest
+  uint32_t depth = 0, stages = 0;              // records in flight a decoder; stages of weights and x
+  uint32_t x_rows = 0;                         // of x in a stage: 32 or 64
   // Places in shared memory.
   uint32_t x_at = 0, scratch_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
 

@@ -37,17 +37,6 @@ struct Tile {
   __device__ __forceinline__ static uint32_t first(const WidePlan& plan) { return blockIdx.x / plan.cluster; }
 };
 
-// Which records a warpgroup of a relay takes: turns go on from tile to tile.
-struct RelayTurn {
-  uint32_t first;  // of the tile's records
-
-  __device__ __forceinline__ void advance(const WidePlan& plan, uint32_t records) {
-    if (plan.relay == 1) return;
-    const uint32_t rest = records % plan.relay;
-    first = first >= rest ? first - rest : first + plan.relay - rest;
-  }
-};
-
 // A warp's strip in a tile. Strips behind the last stand for it: their sums are dropped.
 __device__ __forceinline__ uint32_t strip_of(const WidePlan& plan, const Tile& tile, uint32_t group, uint32_t warp) {
   return (tile.rows_index * plan.groups + group) * 4 + warp;
@@ -56,8 +45,8 @@ __device__ __forceinline__ uint32_t strip_of(const WidePlan& plan, const Tile& t
 // Walks a warp's records in the order in which it multiplies them, and starts their copies.
 class TileLoader {
  public:
-  __device__ __forceinline__ TileLoader(const WideParams& params, uint32_t group, uint32_t member, uint32_t warp)
-      : params_(params), group_(group), warp_(warp), tile_(Tile::first(params.plan)), turn_{member} {
+  __device__ __forceinline__ TileLoader(const WideParams& params, uint32_t group, uint32_t warp)
+      : params_(params), group_(group), warp_(warp), tile_(Tile::first(params.plan)) {
     enter_tile();
   }
 
@@ -76,9 +65,9 @@ class TileLoader {
       }
       arch::bulk_copy(slot + fast::kRecordBytes, slots_, slot_bytes, barrier);
     }
-    planes_ += plan.relay * fast::kRecordBytes;
-    slots_ += plan.relay * plan.slot_stride;
-    next_ += plan.relay;
+    planes_ += fast::kRecordBytes;
+    slots_ += plan.slot_stride;
+    ++next_;
     if (__builtin_expect(next_ >= records_, 0)) {
       tile_ += plan.clusters;
       enter_tile();
@@ -88,24 +77,19 @@ class TileLoader {
  private:
   __device__ __forceinline__ void enter_tile() {
     const WidePlan& plan = params_.plan;
-    for (; tile_ < plan.tiles; tile_ += plan.clusters) {
-      const Tile tile = Tile::at(plan, tile_);
-      next_ = turn_.first;
-      records_ = tile.records;
-      turn_.advance(plan, tile.records);
-      if (next_ >= records_) continue;  // fewer records than warpgroups
-      tail_ = plan.tail_steps < fast::kRecordSteps ? plan.records - 1 - tile.record_begin : ~0u;
-      const uint64_t record = tile.record_begin + next_;
-      const uint64_t strip = min(strip_of(plan, tile, group_, warp_), plan.strips - 1);
-      planes_ = params_.planes + strip * plan.strip_bytes + record * fast::kRecordBytes;
-      slots_ = params_.slots + strip * plan.strip_slot_bytes + record * plan.slot_stride;
-      return;
-    }
+    if (tile_ >= plan.tiles) return;
+    const Tile tile = Tile::at(plan, tile_);
+    next_ = 0;
+    records_ = tile.records;
+    tail_ = plan.tail_steps < fast::kRecordSteps ? plan.records - 1 - tile.record_begin : ~0u;
+    const uint64_t record = tile.record_begin;
+    const uint64_t strip = min(strip_of(plan, tile, group_, warp_), plan.strips - 1);
+    planes_ = params_.planes + strip * plan.strip_bytes + record * fast::kRecordBytes;
+    slots_ = params_.slots + strip * plan.strip_slot_bytes + record * plan.slot_stride;
   }
 
   const WideParams& params_;
   uint32_t group_, warp_, tile_;
-  RelayTurn turn_;
   uint32_t next_ = 0, records_ = 0, tail_ = ~0u;  // records of the tile
   const uint8_t* planes_ = nullptr;
   const uint8_t* slots_ = nullptr;

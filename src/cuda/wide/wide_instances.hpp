@@ -5,14 +5,14 @@
 
 namespace glyd::cuda {
 
-// The kernel of tiles of `kTokens` tokens (32, 64, 128, 256), with a relay of warpgroups or without; its parameters are
-// (WideParams, CUtensorMap). One in instances/. There is no relay at 256.
+// The kernel of tiles of `kTokens` tokens (32, 64, 128, 256); its parameters are (WideParams, CUtensorMap). One in
+// instances/.
 template <uint32_t kTokens>
-const void* wide_kernel(bool relay);
+const void* wide_kernel();
 
-extern template const void* wide_kernel<32>(bool);
-extern template const void* wide_kernel<64>(bool);
-extern template const void* wide_kernel<128>(bool);
-extern template const void* wide_kernel<256>(bool);
+extern template const void* wide_kernel<32>();
+extern template const void* wide_kernel<64>();
+extern template const void* wide_kernel<128>();
+extern template const void* wide_kernel<256>();
 
 }  // namespace glyd::cuda

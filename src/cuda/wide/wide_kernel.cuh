@@ -19,16 +19,13 @@ class WideWorker {
   __device__ __forceinline__ WideWorker(const WideParams& params, uint32_t shared, uint32_t worker, uint32_t lane)
       : params_(params),
         plan_(params.plan),
-        shared_(shared),
-        warpgroup_(worker / 4),
-        group_(T::kRelay ? warpgroup_ / params.plan.relay : warpgroup_),
-        member_(warpgroup_ - group_ * params.plan.relay),
+        group_(worker / 4),
         warp_(worker % 4),
         lane_(lane),
         full_(shared + params.plan.barriers_at + worker * params.plan.depth * 8),
         ring_(shared + params.plan.ring_at + worker * params.plan.depth * params.plan.ring_stride),
         scratch_at_(shared + params.plan.scratch_at + worker * PatchScratch::kBytes),
-        loader_(params, group_, member_, warp_),
+        loader_(params, group_, warp_),
         scratch_(scratch_at_, lane),
         x_(params.plan, shared),
         cluster_(params.plan.cluster),
@@ -51,22 +48,14 @@ class WideWorker {
   }
 
   __device__ __forceinline__ void run() {
-    RelayTurn turn{member_};
     uint32_t x_before = 0;  // chunks of x of the tiles before
 #pragma unroll 1
     for (uint32_t index = Tile::first(plan_); index < plan_.tiles; index += plan_.clusters) {
       const Tile tile = Tile::at(plan_, index);
-      const bool first_tile = index == Tile::first(plan_), more = index + plan_.clusters < plan_.tiles;
       float sums[T::kTiles][4];
-      bool mine = true;  // the sums end here
-      if constexpr (T::kRelay) {
-        mine = run_relay(tile, turn, x_before, first_tile, more, sums);
-      } else {
-        run_alone(tile, x_before, sums);
-      }
-      if (mine) finish(tile, sums);
+      multiply_tile(tile, x_before, sums);
+      finish(tile, sums);
       x_before += tile.chunk_end - tile.chunk_begin;
-      turn.advance(plan_, tile.records);
     }
   }
 
@@ -119,9 +108,8 @@ class WideWorker {
     if (lane_ < cluster_) arch::mbarrier_arrive_in_cluster(x_empty_ + x_.stage(n) * 8);
   }
 
-  // One warpgroup has all records of the tile. The tensor core is a chunk behind the decoding, and the next record's
-  // words are on their way while it works.
-  __device__ __forceinline__ void run_alone(const Tile& tile, uint32_t x_before, float (&sums)[T::kTiles][4]) {
+  // The tensor core is a chunk behind the decoding, and the next record's words are on their way while it works.
+  __device__ __forceinline__ void multiply_tile(const Tile& tile, uint32_t x_before, float (&sums)[T::kTiles][4]) {
     uint32_t a[2][16];
     uint32_t n = x_before;
     const uint32_t skipped = tile.chunk_begin & 1;  // the split begins inside a record
@@ -150,54 +138,6 @@ class WideWorker {
     if (n != x_before) release_x(n - 1);
   }
 
-  // The records in turn with the group's other warpgroups; the sums pass through shared memory. True for the one that
-  // has them in the end.
-  __device__ __forceinline__ bool run_relay(const Tile& tile, const RelayTurn& turn, uint32_t x_before, bool first_tile,
-                                            bool more, float (&sums)[T::kTiles][4]) {
-    const uint32_t next = member_ + 1 == plan_.relay ? warpgroup_ - member_ : warpgroup_ + 1;
-    const uint32_t place =
-        shared_ + plan_.sums_at + group_ * group_sum_bytes(T::kTokens) + (warp_ * T::kTiles * 32 + lane_) * 16;
-    bool mine = false;
-#pragma unroll 1
-    for (uint32_t i = turn.first; i < tile.records; i += plan_.relay) {
-      begin_record(tile, i);
-      uint32_t a[2][16];
-      decode(0, a[0]);
-      decode(1, a[1]);
-      end_record();
-      const uint32_t chunk = (tile.record_begin + i) * kRecordChunks;
-      const uint32_t begin = max(chunk, tile.chunk_begin), end = min(chunk + 2, tile.chunk_end);
-      const uint32_t n = x_before + begin - tile.chunk_begin;
-      if (i > 0 || !first_tile) arch::barrier_sync_groups(warpgroup_ + 1);
-      if (i > 0) load_sums(place, sums);
-      if (begin == chunk) multiply(sums, a[0], n, i > 0);
-      if (end == chunk + 2) multiply(sums, a[1], n + (begin == chunk), i > 0 || begin == chunk);
-      arch::warpgroup_wait<0>();
-      mine = i + 1 == tile.records;
-      if (!mine) store_sums(place, sums);
-      if (!mine || more) arch::barrier_arrive_groups(next + 1);
-      for (uint32_t m = n; m < n + end - begin; ++m) release_x(m);
-    }
-    return mine;
-  }
-
-  __device__ __forceinline__ void load_sums(uint32_t place, float (&sums)[T::kTiles][4]) const {
-#pragma unroll
-    for (uint32_t t = 0; t < T::kTiles; ++t) {
-      const uint4 v = arch::load_shared_16(place + t * 512);
-      sums[t][0] = __uint_as_float(v.x), sums[t][1] = __uint_as_float(v.y);
-      sums[t][2] = __uint_as_float(v.z), sums[t][3] = __uint_as_float(v.w);
-    }
-  }
-
-  __device__ __forceinline__ void store_sums(uint32_t place, const float (&sums)[T::kTiles][4]) const {
-#pragma unroll
-    for (uint32_t t = 0; t < T::kTiles; ++t) {
-      arch::store_shared_16(place + t * 512, make_uint4(__float_as_uint(sums[t][0]), __float_as_uint(sums[t][1]),
-                                                        __float_as_uint(sums[t][2]), __float_as_uint(sums[t][3])));
-    }
-  }
-
   __device__ __forceinline__ void finish(const Tile& tile, float (&sums)[T::kTiles][4]) const {
     const uint32_t strip = strip_of(plan_, tile, group_, warp_);
     if (strip >= plan_.strips) return;
@@ -209,7 +149,7 @@ class WideWorker {
 
   const WideParams& params_;
   const WidePlan& plan_;
-  uint32_t shared_, warpgroup_, group_, member_, warp_, lane_, full_, ring_, scratch_at_;
+  uint32_t group_, warp_, lane_, full_, ring_, scratch_at_;
   TileLoader loader_;
   PatchScratch scratch_;
   XStages x_;
@@ -253,6 +193,7 @@ __global__ void __launch_bounds__(T::kMostThreads, 1)
       arch::mbarrier_fence_init();
       arch::prefetch_tensor_map(&x_map);
     }
+    __syncwarp();
     sync_blocks(plan);
     if (fetches) {
       arch::grid_dependency_wait();

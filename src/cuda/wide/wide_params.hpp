@@ -9,23 +9,22 @@ namespace glyd::cuda {
 //
 // A tile is `groups` times 64 rows by one split of k by `tile_tokens` tokens; clusters of blocks take tiles in turn,
 // tokens innermost, so that a matrix's rows are read by neighbours at the same time. The `cluster` blocks of a cluster
-// have tiles of neighbouring rows and share the reading of x. A block has groups x relay warpgroups of
-// 4 warps: `relay` of them take a group's records in turn and hand on its sums.
+// have tiles of neighbouring rows and share the reading of x. A block has a warpgroup of 4 warps for
+// each group.
 struct WidePlan : RecordGeometry {
   uint32_t tokens = 0;
   uint32_t splits = 1, split_chunks = 0;  // split z: chunks [z, z + 1) * split_chunks
-  uint32_t tile_tokens = 0, groups = 0, relay = 0;
+  uint32_t tile_tokens = 0, groups = 0;
   uint32_t cluster = 1;
   uint32_t token_tiles = 0, tiles = 0, clusters = 0;  // tiles: of a cluster
   uint32_t depth = 0;                                 // records in flight a warp
   uint32_t x_stages = 0, x_shift = 0;                 // chunks of x in shared memory, a power of two: 1 << x_shift
   uint32_t weights_once = 0;                          // no other block reads the same weights
   // Places in shared memory.
-  uint32_t sums_at = 0, scratch_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
+  uint32_t scratch_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
 
   constexpr uint32_t blocks() const { return clusters * cluster; }
-  constexpr uint32_t warpgroups() const { return groups * relay; }
-  constexpr uint32_t workers() const { return warpgroups() * 4; }
+  constexpr uint32_t workers() const { return groups * 4; }
   constexpr uint32_t threads() const;
 };
 
@@ -38,15 +37,13 @@ constexpr uint32_t most_warpgroups(uint32_t tile_tokens) { return tile_tokens <=
 // One warp fetches x; where the sums are large it has a warpgroup to itself, whose registers the others take over.
 constexpr uint32_t fetching_threads(uint32_t tile_tokens) { return tile_tokens <= 32 ? 32 : 128; }
 constexpr uint32_t WidePlan::threads() const { return workers() * 32 + fetching_threads(tile_tokens); }
-// Shared memory of a chunk of x, and of a group's sums on their way.
+// Shared memory of a chunk of x.
 constexpr uint32_t x_stage_bytes(uint32_t tile_tokens) { return tile_tokens * 2 * kChunkCols; }
-constexpr uint32_t group_sum_bytes(uint32_t tile_tokens) { return 64 * tile_tokens * 4; }
 
-// kTokens: 32, 64, 128 or 256; kRelay: several warpgroups a group.
-template <uint32_t kTokens_, bool kRelay_>
+// kTokens: 32, 64, 128 or 256.
+template <uint32_t kTokens_>
 struct WideTraits {
   static constexpr uint32_t kTokens = kTokens_;
-  static constexpr bool kRelay = kRelay_;
   static constexpr uint32_t kTiles = kTokens / 8;  // of 8 tokens, as the tensor core's registers have them
   static constexpr uint32_t kMostThreads = most_warpgroups(kTokens) * 128 + fetching_threads(kTokens);
   // Registers of the fetching warps and the others, where they share them out anew: in all what the block was given.
