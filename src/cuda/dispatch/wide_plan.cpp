@@ -63,7 +63,7 @@ std::optional<WidePlan> plan_wide(const PackHeader& header, uint32_t tokens, uin
     // Larger tiles than needed waste products, smaller ones read the weights again and again.
     if (choice.tile_tokens == 0 && (tile_tokens / 2 >= tokens && tile_tokens > 32)) continue;
     if (choice.tile_tokens == 0 && tile_tokens < 128 && tile_tokens < tokens) continue;
-    for (uint32_t groups = 1; groups <= 4; ++groups) {
+    for (uint32_t groups = 1; groups <= 3; ++groups) {
       if (choice.groups != 0 && choice.groups != groups) continue;
       for (uint32_t cluster = 1; cluster <= 2; ++cluster) {
         if (choice.cluster != 0 && choice.cluster != cluster) continue;

@@ -33,7 +33,7 @@ struct WideParams : ProductParams {
 };
 
 // The most warpgroups of a block: what the sums leave of the registers.
-constexpr uint32_t most_warpgroups(uint32_t tile_tokens) { return tile_tokens <= 32 ? 4 : tile_tokens <= 128 ? 3 : 2; }
+constexpr uint32_t most_warpgroups(uint32_t tile_tokens) { return tile_tokens <= 128 ? 3 : 2; }
 // One warp fetches x; where the sums are large it has a warpgroup to itself, whose registers the others take over.
 constexpr uint32_t fetching_threads(uint32_t tile_tokens) { return tile_tokens <= 32 ? 32 : 128; }
 constexpr uint32_t WidePlan::threads() const { return workers() * 32 + fetching_threads(tile_tokens); }
