@@ -73,17 +73,21 @@ struct UnitEncoder::State {
     if (is_noise(raw)) return write_raw(raw, out);
     uint8_t* to = out;
     size_t at = 0;
-    for (const Part& part : split_block(raw, sequences)) {
-      to += write_coded(raw.subspan(at, part.bytes), std::span(sequences).subspan(part.first, part.last - part.first),
-                        to);
+    coded.gather(raw, sequences);
+    const std::vector<Part> parts = split_block(coded);
+    for (const Part& part : parts) {
+      const ByteSpan content = raw.subspan(at, part.bytes);
+      if (parts.size() > 1) coded.gather(content, std::span(sequences).subspan(part.first, part.last - part.first));
+      to += write_coded(content, to);
       at += part.bytes;
     }
     return static_cast<size_t>(to - out);
   }
 
-  size_t write_coded(ByteSpan raw, std::span<const Sequence> part, uint8_t* out) {
+  // What was gathered of `raw`.
+  size_t write_coded(ByteSpan raw, uint8_t* out) {
     const SymbolEncoder before = symbols;
-    const size_t stored = coded.write(raw, part, symbols, out + kBlockHeaderBytes);
+    const size_t stored = coded.write(symbols, out + kBlockHeaderBytes);
     if (stored < raw.size() - raw.size() / 256) return finish(BlockType::kCoded, raw.size(), stored, out);
     symbols = before;
     return write_raw(raw, out);

@@ -21,10 +21,10 @@ constexpr uint64_t kHashPrime = 0x9e3779b185ebca87u;
 constexpr uint32_t kSearchMargin = 32;  // bytes of the block that may be loaded at a position which is searched
 constexpr int kSearchStepShift = 8;     // one position more is skipped for every 256 bytes without a match
 constexpr uint32_t kLookBelow = 48;     // a match this long is taken without looking at the next position
-constexpr uint32_t kInsertStep = 4, kInsertStepFar = 8, kInsertNear = 32;  // of a match, what is put in
+constexpr uint32_t kFarOnlyFrom = 8;    // to leave a match this long, the next position needs eight bytes in common
 constexpr uint32_t kLeastMatch = 4;
 // About what things cost, in bits.
-constexpr int kBitsOfLiteral = 5, kBitsOfNew = 8, kBitsOfRepeat = 6;
+constexpr int kBitsOfLiteral = 5, kBitsOfNew = 10, kBitsOfRepeat = 6;
 
 // Length of the common prefix; kSearchMargin bytes may be loaded at a, and none of a counts from `a_end` on.
 GLYD_KERNEL_INLINE uint32_t common_bytes(const uint8_t* a, const uint8_t* b, const uint8_t* a_end) {
@@ -85,7 +85,8 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
     far_table[far >> kTagBits] = far << kPositionBits | position;
   };
   uint32_t recent = kFirstOffsets[0], recent1 = kFirstOffsets[1];
-  const auto best_at = [&](uint32_t at, Candidates candidates) {
+  // A candidate at `known` is passed over.
+  const auto best_at = [&](uint32_t at, Candidates candidates, uint32_t known) {
     const uint8_t* const here = base + at;
     Found best{0, 0, 0};
     if (const uint32_t length = common_bytes(here, here - recent, stop); length >= kLeastMatch)
@@ -95,8 +96,8 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
       const int value = static_cast<int>(length) * kBitsOfLiteral - kBitsOfNew - log2_floor(offset);
       if (value > best.value && length >= kLeastMatch) best = {length, offset, value};
     };
-    if (candidates.near != at) judge(candidates.near);
-    if (candidates.far != at) judge(candidates.far);
+    if (candidates.near != at && candidates.near != known) judge(candidates.near);
+    if (candidates.far != at && candidates.far != known) judge(candidates.far);
     return best;
   };
 
@@ -107,7 +108,7 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
   Candidates here = look_up(at);
   while (at < limit) {
     Candidates after = look_up(at + 1);
-    Found best = best_at(at, here);
+    Found best = best_at(at, here, at);
     if (best.value <= 0) {
       const uint32_t step = (at - anchor) >> kSearchStepShift;
       ++at;
@@ -121,13 +122,15 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
     }
     const auto fetch_after = [&] {
       if (at + best.length >= limit) return;
-      const uint64_t word = load64(base + at + best.length);
-      __builtin_prefetch(near_table + (near_hash(word) >> kTagBits));
-      __builtin_prefetch(far_table + (far_hash(word) >> kTagBits));
+      for (uint32_t k = 0; k < 2; ++k) {
+        const uint64_t word = load64(base + at + best.length + k);
+        __builtin_prefetch(near_table + (near_hash(word) >> kTagBits));
+        __builtin_prefetch(far_table + (far_hash(word) >> kTagBits));
+      }
     };
     fetch_after();
-    while (best.length < kLookBelow && at + 1 < limit) {
-      const Found next = best_at(at + 1, after);
+    while (best.length < kLookBelow && at + 1 < limit && (best.length < kFarOnlyFrom || after.far != at + 1)) {
+      const Found next = best_at(at + 1, after, at + 1 - best.offset);  // the same match is no better from there
       if (next.value <= best.value + 1) break;
       best = next;
       ++at;
@@ -140,10 +143,10 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
     if (best.offset != recent) recent1 = recent, recent = best.offset;
     anchor = from + best.length;
     if (anchor >= limit) break;
-    uint32_t inside = at + 2;
-    const uint32_t near_end = anchor < at + kInsertNear ? anchor : at + kInsertNear;
-    for (; inside < near_end; inside += kInsertStep) put_in(inside);
-    for (; inside < anchor; inside += kInsertStepFar) put_in(inside);
+    // Three positions of the match, of any length: a loop's end would be guessed wrong.
+    put_in(at + 2);
+    put_in(anchor - 2);
+    put_in(at + (anchor - at) / 2);
     at = anchor;
     while (at < limit) {
       const uint32_t length = common_bytes(base + at, base + at - recent1, stop);
@@ -167,7 +170,7 @@ inline Sequence* search_max(const MaxSearch& in) {
     case MaxSearch::kSmall:
       return search_tables<12, 13, 16>(in);
     case MaxSearch::kMiddle:
-      return search_tables<16, 17, 23>(in);
+      return search_tables<15, 16, 23>(in);
     case MaxSearch::kLarge:
       break;
   }

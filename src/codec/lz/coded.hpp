@@ -12,7 +12,7 @@
 
 namespace glyd::codec {
 
-// Reused from block to block.
+// Reused from block to block; never shrinks, since what is added again would be filled with zeros.
 struct CodedScratch {
   std::vector<uint8_t> tokens, literals, offset_codes, length_codes;
   std::vector<uint32_t> offsets, lengths;
@@ -27,16 +27,33 @@ struct BucketTable {
 const BucketTable& offset_buckets(int low_bits);
 const BucketTable& length_buckets();
 
+// Where a piece of a block ends: in the sequences, in the content and in what was gathered.
+struct PieceEnd {
+  size_t sequences, bytes, tokens, literals, offsets;
+};
+
+// Blocks are cut at pieces of about this many bytes.
+inline constexpr size_t kPieceBytes = 64 << 10;
+
 class CodedWriter {
  public:
   // Most bytes that a block of `raw_bytes` takes, with what the writer may scribble behind.
   static size_t bound(size_t raw_bytes) { return raw_bytes + raw_bytes / 2 + 4096; }
-  // Writes the payload of the block `raw` whose sequences are given; gives its bytes. Codes and tables of `symbols`
-  // change with it.
-  size_t write(ByteSpan raw, std::span<const Sequence> sequences, SymbolEncoder& symbols, uint8_t* out);
+  // Turns the block `raw` with these sequences into the streams below.
+  void gather(ByteSpan raw, std::span<const Sequence> sequences);
+  // Writes the payload of what was gathered last; gives its bytes. Codes and tables of `symbols` change with it.
+  size_t write(SymbolEncoder& symbols, uint8_t* out);
+
+  ByteSpan tokens() const { return {scratch_.tokens.data(), pieces_.back().tokens}; }
+  ByteSpan literals() const { return {scratch_.literals.data(), pieces_.back().literals}; }
+  // New ones, with kOffsetBias.
+  std::span<const uint32_t> offsets() const { return {scratch_.offsets.data(), pieces_.back().offsets}; }
+  std::span<const PieceEnd> pieces() const { return pieces_; }  // the last is the block's end
 
  private:
   CodedScratch scratch_;
+  size_t length_count_ = 0;
+  std::vector<PieceEnd> pieces_;
 };
 
 // Decodes a payload into out..out + raw_bytes, within the unit that starts at `window` and ends at `writable_end`.

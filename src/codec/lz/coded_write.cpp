@@ -40,6 +40,10 @@ uint8_t offset_code(uint32_t v, int low_bits) {
   return static_cast<uint8_t>((log2_floor(v) - 3) << low_bits | (v & ((1u << low_bits) - 1)));
 }
 
+void make_room(auto& buffer, size_t count) {
+  if (buffer.size() < count) buffer.resize(count);
+}
+
 struct Recent {
   uint32_t at[3] = {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]};
   bool has(uint32_t offset) const { return offset == at[0] || offset == at[1] || offset == at[2]; }
@@ -56,7 +60,7 @@ struct Recent {
 
 // The number of low bits in the symbols that makes offsets cheapest: symbol entropy, extra bits and a guess at the
 // table's size. All from one histogram, that of most low bits.
-int choose_low_bits(const std::vector<uint32_t>& values) {
+int choose_low_bits(std::span<const uint32_t> values) {
   if (values.size() < 256) return 0;
   Histogram counts{};
   for (const uint32_t v : values) ++counts[offset_code(v, kMaxLowBits)];
@@ -82,29 +86,41 @@ int choose_low_bits(const std::vector<uint32_t>& values) {
 
 }  // namespace
 
-size_t CodedWriter::write(ByteSpan raw, std::span<const Sequence> sequences, SymbolEncoder& symbols, uint8_t* out) {
+void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
   CodedScratch& s = scratch_;
-  s.tokens.resize(sequences.size());
-  s.literals.resize(raw.size() + 32);
-  s.offsets.resize(sequences.size());
-  s.lengths.resize(2 * sequences.size());
+  make_room(s.tokens, sequences.size());
+  make_room(s.literals, raw.size() + 32);
+  make_room(s.offsets, sequences.size());
+  make_room(s.lengths, 2 * sequences.size());
+  pieces_.clear();
   const uint8_t* from = raw.data();
   const uint8_t* const raw_end = from + raw.size();
+  const uint8_t* piece_end = from + kPieceBytes;
   uint8_t* literal = s.literals.data();
+  uint8_t* token = s.tokens.data();
   uint32_t *offset = s.offsets.data(), *length = s.lengths.data();
+  const auto end_piece = [&](size_t last) {
+    pieces_.push_back({.sequences = last,
+                       .bytes = static_cast<size_t>(from - raw.data()),
+                       .tokens = static_cast<size_t>(token - s.tokens.data()),
+                       .literals = static_cast<size_t>(literal - s.literals.data()),
+                       .offsets = static_cast<size_t>(offset - s.offsets.data())});
+    piece_end = from + kPieceBytes;
+  };
   Recent recent;
-  size_t tokens = 0;
   uint32_t skipped = 0;  // bytes that become literals of the next sequence
-  for (const Sequence& q : sequences) {
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const Sequence& q = sequences[i];
     // Found with a repeated offset of the block before: too short to be worth an offset.
-    if (q.length < kMinNewLength && !recent.has(q.offset)) {
+    if (GLYD_UNLIKELY(q.length < kMinNewLength) && !recent.has(q.offset)) {
       skipped += q.literals + q.length;
       continue;
     }
     const uint32_t run = skipped + q.literals;
     skipped = 0;
-    if (run <= 16 && raw_end - from >= 16) {
+    if (GLYD_LIKELY(raw_end - from >= static_cast<ptrdiff_t>(run) + 16)) {
       copy16(literal, from);
+      for (uint32_t done = 16; GLYD_UNLIKELY(done < run); done += 16) copy16(literal + done, from + done);
     } else {
       std::memcpy(literal, from, run);
     }
@@ -120,42 +136,49 @@ size_t CodedWriter::write(ByteSpan raw, std::span<const Sequence> sequences, Sym
     const uint32_t length_code = std::min(excess, kTokenLengthEscape);
     *length = excess - length_code;
     length += length_code == kTokenLengthEscape;
-    s.tokens[tokens++] = static_cast<uint8_t>(kind << 6 | length_code << 2 | run_code);
+    *token++ = static_cast<uint8_t>(kind << 6 | length_code << 2 | run_code);
+    if (GLYD_UNLIKELY(from >= piece_end) && raw_end - from >= static_cast<ptrdiff_t>(kPieceBytes / 2)) end_piece(i + 1);
   }
-  s.tokens.resize(tokens);
   std::memcpy(literal, from, static_cast<size_t>(raw_end - from));
   literal += raw_end - from;
-  s.offsets.resize(static_cast<size_t>(offset - s.offsets.data()));
-  s.lengths.resize(static_cast<size_t>(length - s.lengths.data()));
+  from = raw_end;
+  end_piece(sequences.size());
+  length_count_ = static_cast<size_t>(length - s.lengths.data());
+}
 
-  const int low_bits = choose_low_bits(s.offsets);
-  s.offset_codes.resize(s.offsets.size());
-  for (size_t i = 0; i < s.offsets.size(); ++i) s.offset_codes[i] = offset_code(s.offsets[i], low_bits);
-  s.length_codes.resize(s.lengths.size());
-  for (size_t i = 0; i < s.lengths.size(); ++i) s.length_codes[i] = length_code(s.lengths[i]);
+size_t CodedWriter::write(SymbolEncoder& symbols, uint8_t* out) {
+  CodedScratch& s = scratch_;
+  const std::span<const uint32_t> offset_values = offsets(), length_values{s.lengths.data(), length_count_};
+  const int low_bits = choose_low_bits(offset_values);
+  make_room(s.offset_codes, offset_values.size());
+  make_room(s.length_codes, length_values.size());
+  for (size_t i = 0; i < offset_values.size(); ++i) s.offset_codes[i] = offset_code(offset_values[i], low_bits);
+  for (size_t i = 0; i < length_values.size(); ++i) s.length_codes[i] = length_code(length_values[i]);
+  const ByteSpan offset_codes{s.offset_codes.data(), offset_values.size()},
+      length_codes{s.length_codes.data(), length_values.size()};
 
   uint8_t* to = out;
   *to++ = static_cast<uint8_t>(low_bits);
-  to += symbols.write(StreamKind::kLiterals, {s.literals.data(), static_cast<size_t>(literal - s.literals.data())}, to);
-  to += symbols.write(StreamKind::kTokens, s.tokens, to);
-  to += symbols.write(StreamKind::kOffsets, s.offset_codes, to);
-  to += symbols.write(StreamKind::kLengths, s.length_codes, to);
+  to += symbols.write(StreamKind::kLiterals, literals(), to);
+  to += symbols.write(StreamKind::kTokens, tokens(), to);
+  to += symbols.write(StreamKind::kOffsets, offset_codes, to);
+  to += symbols.write(StreamKind::kLengths, length_codes, to);
 
   // Length bits are last and end with the payload; the size of the offset bits is sent.
   const BucketTable& offset_table = offset_buckets(low_bits);
   const BucketTable& length_table = length_buckets();
   size_t offset_bits = 0;
-  for (const uint8_t code : s.offset_codes) offset_bits += offset_table.bits[code];
+  for (const uint8_t code : offset_codes) offset_bits += offset_table.bits[code];
   to = write_varint(to, static_cast<uint32_t>((offset_bits + 7) / 8));
   BitSink offset_sink(to);
-  for (size_t i = 0; i < s.offsets.size(); ++i) {
-    const unsigned bits = offset_table.bits[s.offset_codes[i]];
-    offset_sink.put((s.offsets[i] >> low_bits) & ((1u << bits) - 1), bits);
+  for (size_t i = 0; i < offset_values.size(); ++i) {
+    const unsigned bits = offset_table.bits[offset_codes[i]];
+    offset_sink.put((offset_values[i] >> low_bits) & ((1u << bits) - 1), bits);
   }
   BitSink length_sink(offset_sink.finish());
-  for (size_t i = 0; i < s.lengths.size(); ++i) {
-    const unsigned bits = length_table.bits[s.length_codes[i]];
-    length_sink.put(s.lengths[i] & ((1u << bits) - 1), bits);
+  for (size_t i = 0; i < length_values.size(); ++i) {
+    const unsigned bits = length_table.bits[length_codes[i]];
+    length_sink.put(length_values[i] & ((1u << bits) - 1), bits);
   }
   return static_cast<size_t>(length_sink.finish() - out);
 }

@@ -6,15 +6,15 @@
 #include "codec/entropy/fixed_log2.hpp"
 #include "codec/format.hpp"
 #include "codec/kernels/basics.hpp"
+#include "codec/kernels/kernels.hpp"
 
 namespace glyd::codec {
 namespace {
 
-constexpr size_t kSplitBytes = 32 << 10;
 constexpr uint64_t kBlockBits = 60 * 8;  // headers, sizes of lanes
 constexpr uint64_t kSymbolBits = 5;      // of a code's table, for each symbol that occurs
 
-// What a block's codes would be made from; the kind of an offset is only guessed at.
+// What a block's codes would be made from.
 struct Statistics {
   std::array<uint32_t, 256> literals{}, tokens{};
   std::array<uint32_t, 32> offsets{};
@@ -49,40 +49,23 @@ struct Piece {
   uint64_t joined_bits;  // of this and the next as one
 };
 
-void count(const uint8_t* at, const Sequence& q, uint32_t last_offset, Statistics& s) {
-  for (uint32_t k = 0; k < q.literals; ++k) ++s.literals[at[k]];
-  const uint32_t kind = q.offset == last_offset ? 0 : kTokenNew;
-  const uint32_t run = std::min(q.literals, kTokenLiteralEscape),
-                 length = std::min(q.length - kMinRepeatLength, kTokenLengthEscape);
-  ++s.tokens[kind << 6 | length << 2 | run];
-  if (kind == kTokenNew) ++s.offsets[static_cast<size_t>(log2_floor(q.offset + kOffsetBias) - 3)];
-}
-
 }  // namespace
 
-std::vector<Part> split_block(ByteSpan raw, const Sequences& sequences) {
-  const std::vector<Part> whole = {{0, sequences.size(), raw.size()}};
-  if (raw.size() < 2 * kSplitBytes) return whole;
+std::vector<Part> split_block(const CodedWriter& gathered) {
+  const std::span<const PieceEnd> ends = gathered.pieces();
   std::vector<Piece> pieces;
-  Piece piece{};
-  const uint8_t* at = raw.data();
-  uint32_t last_offset = 0;
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    const Sequence& q = sequences[i];
-    count(at, q, last_offset, piece.statistics);
-    last_offset = q.offset;
-    at += q.literals + q.length;
-    piece.part.bytes += q.literals + q.length;
-    piece.part.last = i + 1;
-    if (piece.part.bytes >= kSplitBytes && raw.data() + raw.size() - at >= static_cast<ptrdiff_t>(kSplitBytes / 2)) {
-      pieces.push_back(piece);
-      piece = {};
-      piece.part.first = piece.part.last = i + 1;
-    }
+  PieceEnd begin{};
+  for (const PieceEnd& end : ends) {
+    Piece piece{.part = {begin.sequences, end.sequences, end.bytes - begin.bytes}};
+    if (ends.size() == 1) return {piece.part};
+    Statistics& s = piece.statistics;
+    kernels().histogram(gathered.literals().data() + begin.literals, end.literals - begin.literals, s.literals.data());
+    kernels().histogram(gathered.tokens().data() + begin.tokens, end.tokens - begin.tokens, s.tokens.data());
+    for (const uint32_t v : gathered.offsets().subspan(begin.offsets, end.offsets - begin.offsets))
+      ++s.offsets[static_cast<size_t>(log2_floor(v) - 3)];
+    pieces.push_back(piece);
+    begin = end;
   }
-  for (const uint8_t* const end = raw.data() + raw.size(); at != end; ++at, ++piece.part.bytes)
-    ++piece.statistics.literals[*at];
-  pieces.push_back(piece);
   for (Piece& p : pieces) p.bits = p.statistics.bits();
   // Joins the pair that saves most, until none saves.
   const auto join = [&](size_t i) {

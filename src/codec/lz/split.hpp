@@ -3,8 +3,7 @@
 
 #include <vector>
 
-#include "base/bytes.hpp"
-#include "codec/lz/sequence.hpp"
+#include "codec/lz/coded.hpp"
 
 namespace glyd::codec {
 
@@ -13,7 +12,7 @@ struct Part {
   size_t first, last, bytes;
 };
 
-// Cuts at sequences near each kSplitBytes of content where that saves more than another block's codes cost.
-std::vector<Part> split_block(ByteSpan raw, const Sequences& sequences);
+// Cuts what was gathered of a block between pieces where that saves more than another block's codes cost.
+std::vector<Part> split_block(const CodedWriter& gathered);
 
 }  // namespace glyd::codec
