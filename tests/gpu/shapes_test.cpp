@@ -161,7 +161,7 @@ class ShapesTest : public GpuTest, public testing::WithParamInterface<ModelFamil
 TEST_P(ShapesTest, NoOutputDiffersWhereTheRouteIsExact) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<uint64_t> counts = model_tokens(quick());
-  uint64_t fused = 0, products = 0;
+  uint64_t fused = 0, products = 0, few_fused = 0, few = 0;
   for (const ModelShape& shape : GetParam().shapes) {
     if (quick() && !shape.quick) continue;
     ShapeCheck check(context(), blocks(), shape, counts.back());
@@ -175,6 +175,8 @@ TEST_P(ShapesTest, NoOutputDiffersWhereTheRouteIsExact) {
             << (is_fused ? ", fused" : ", decoded");
         ++products;
         fused += is_fused;
+        few += tokens <= cuda::kMostNarrowTokens;
+        few_fused += is_fused && tokens <= cuda::kMostNarrowTokens;
         if (!is_fused) decoded += fmt::format(" {}{}", tokens, bias ? "b" : "");
       }
     }
@@ -182,7 +184,7 @@ TEST_P(ShapesTest, NoOutputDiffersWhereTheRouteIsExact) {
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   fmt::print("{}: {} of {} products fused, {:.1f} s\n", GetParam().name, fused, products, elapsed.count());
-  EXPECT_GE(fused * 100, products * 90);
+  EXPECT_GE(few_fused * 100, few * 90) << "more tokens may be decoded because that is faster";
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ShapesTest, testing::ValuesIn(model_families()),

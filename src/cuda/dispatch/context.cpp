@@ -77,12 +77,22 @@ class Candidates {
     if (!best_ || clocks < clocks_) best_ = route, clocks_ = clocks;
   }
   const std::optional<Route>& best() const { return best_; }
+  double clocks() const { return clocks_; }
 
  private:
   uint32_t tokens_;
   std::optional<Route> best_;
   double clocks_ = 0;
 };
+
+// Clocks of decoding a matrix once and of cuBLAS's product, roughly: bf16 is written at 1.9 TB/s, read at 3.6,
+// multiplied at 650 TFLOP/s, and each of the kernels takes 2 to 3 microseconds to start and end (docs/gpu.md).
+double decoding_clocks(const Grid& grid, uint32_t tokens) {
+  constexpr double kClocksAMicrosecond = 1750;
+  const double values = static_cast<double>(grid.rows) * static_cast<double>(grid.cols);
+  const double decode = 2 * values / 1.9e6 + 2.5, read = 2 * values / 3.6e6, multiply = 2 * values * tokens / 650e6;
+  return (decode + std::max(read, multiply) + 2) * kClocksAMicrosecond;
+}
 
 std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint32_t splits, const Context& context) {
   const ContextOptions& options = context.options();
@@ -110,6 +120,8 @@ std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint3
       candidates.add({*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)}, clocks_of(*plan));
     }
   }
+  if (any && tokens > kMostNarrowTokens && candidates.clocks() > decoding_clocks(header.grid, tokens))
+    return std::nullopt;
   return candidates.best();
 }
 

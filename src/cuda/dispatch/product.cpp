@@ -217,7 +217,7 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
     return decode("decode and cuBLAS: not prepared, so not known to be exact");
   }
   if (exact && !verdict.exact) return decode("decode and cuBLAS: the fused sums differ from cuBLAS's");
-  return decode("decode and cuBLAS: the shape does not fit the fused kernel");
+  return decode("decode and cuBLAS: the fused kernels do not fit the shape, or would take longer");
 }
 
 }  // namespace glyd::cuda
