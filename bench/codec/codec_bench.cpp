@@ -45,6 +45,14 @@ ordered_json rates(const Comparison& measured, double megabytes) {
           {"ratio", {{"min", ratio.min}, {"median", ratio.median}, {"max", ratio.max}}}};
 }
 
+Bytes load(const std::filesystem::path& path, size_t most) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  Bytes bytes(std::min<size_t>(most, std::filesystem::file_size(path)));
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
 // One file at one level; `counts` says whether it is one of those that the means are taken over.
 ordered_json measure(const Level& level, const std::string& file, const Bytes& raw, double seconds, bool counts,
                      Totals& totals) {
@@ -69,18 +77,64 @@ ordered_json measure(const Level& level, const std::string& file, const Bytes& r
     totals.read += std::log(read.ratio(RatioOf::kRate).median);
     ++totals.files;
   }
+  // What is stored as it is, is read at memory's rate or not far from it.
+  ordered_json against_memory;
+  if (bytes > raw.size() / 10 * 8) {
+    const Comparison copy = compare(
+        read_rounds, [&](int) { std::copy(raw.begin(), raw.end(), back.begin()); },
+        [&](int) { subject->decompress(stored.data(), bytes, back); });
+    const Spread ratio = copy.ratio(RatioOf::kRate);
+    against_memory = {{"min", ratio.min}, {"median", ratio.median}, {"max", ratio.max}};
+  }
   totals.larger += bytes > peer_bytes + 64 + raw.size() / 2000;
   const double megabytes = static_cast<double>(raw.size()) / 1e6;
-  return {{"name", "codec." + level.name},
-          {"file", file},
+  ordered_json line = {{"name", "codec." + level.name},
+                       {"file", file},
+                       {"raw_bytes", raw.size()},
+                       {"bytes", bytes},
+                       {"peer", level.peer},
+                       {"peer_bytes", peer_bytes},
+                       {"bytes_ratio", static_cast<double>(bytes) / static_cast<double>(peer_bytes)},
+                       {"in_mean", counts},
+                       {"write", rates(write, megabytes)},
+                       {"read", rates(read, megabytes)}};
+  if (!against_memory.is_null()) line["read_memcpy_ratio"] = against_memory;
+  return line;
+}
+
+// Two threads beside one, on the files in a row, again and again up to `megabytes`.
+ordered_json measure_threads(const std::string& level, const std::vector<std::filesystem::path>& files,
+                             double megabytes, int rounds) {
+  const auto bytes = static_cast<size_t>(megabytes * 1e6);
+  Bytes raw;
+  for (size_t i = 0; raw.size() < bytes; ++i) {
+    const Bytes file = load(files[i % files.size()], bytes - raw.size());
+    raw.insert(raw.end(), file.begin(), file.end());
+  }
+  const auto one = make_glyd(level, 1), two = make_glyd(level, 2);
+  Bytes stored(one->bound(raw.size())), same(two->bound(raw.size())), back(raw.size());
+  size_t one_bytes = 0, two_bytes = 0;
+  const auto ratio_of = [&](const Comparison& measured) {
+    const Spread ratio = measured.ratio(RatioOf::kRate);
+    return ordered_json{{"min", ratio.min}, {"median", ratio.median}, {"max", ratio.max}};
+  };
+  const Comparison write = compare(
+      rounds, [&](int) { one_bytes = one->compress(raw, stored); }, [&](int) { two_bytes = two->compress(raw, same); });
+  if (one_bytes != two_bytes ||
+      !std::equal(stored.begin(), stored.begin() + static_cast<ptrdiff_t>(one_bytes), same.begin()))
+    throw std::runtime_error("two threads write other bytes than one");
+  const Comparison read = compare(
+      std::max(rounds, 3), [&](int) { one->decompress(stored.data(), one_bytes, back); },
+      [&](int) { two->decompress(stored.data(), one_bytes, back); });
+  const ordered_json write_ratio = ratio_of(write), read_ratio = ratio_of(read);
+  const bool met = write_ratio["median"].get<double>() >= 1.8 && read_ratio["median"].get<double>() >= 1.8;
+  return {{"name", "codec." + level + ".threads"},
+          {"threads", 2},
           {"raw_bytes", raw.size()},
-          {"bytes", bytes},
-          {"peer", level.peer},
-          {"peer_bytes", peer_bytes},
-          {"bytes_ratio", static_cast<double>(bytes) / static_cast<double>(peer_bytes)},
-          {"in_mean", counts},
-          {"write", rates(write, megabytes)},
-          {"read", rates(read, megabytes)}};
+          {"write_ratio", write_ratio},
+          {"read_ratio", read_ratio},
+          {"at_least", {{"write_ratio", 1.8}, {"read_ratio", 1.8}}},
+          {"met", met}};
 }
 
 ordered_json summary(const Level& level, const Totals& totals) {
@@ -100,19 +154,12 @@ ordered_json summary(const Level& level, const Totals& totals) {
                       read >= level.read_at_least}};
 }
 
-Bytes load(const std::filesystem::path& path, size_t most) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot read " + path.string());
-  Bytes bytes(std::min<size_t>(most, std::filesystem::file_size(path)));
-  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  return bytes;
-}
-
 int run(int count, char** arguments) {
   CLI::App app("Bytes and rates of glyd's codec beside lz4 -1, zstd -3 and zstd -19");
   std::filesystem::path corpus, out;
   std::vector<std::string> only_levels = {"default", "max", "ultra"}, only_files, sizes_of;
   double seconds = 4, megabytes = 1e6;
+  double thread_megabytes = 0;
   bool bare = false;
   app.add_option("--corpus", corpus, "folder of files (bench/codec/corpus.sh makes it)")
       ->required()
@@ -122,6 +169,8 @@ int run(int count, char** arguments) {
   app.add_option("--sizes", sizes_of, "further peers whose bytes alone are listed, such as xz-9")->delimiter(',');
   app.add_option("--seconds", seconds, "about this long for a file and level");
   app.add_option("--megabytes", megabytes, "only the first of each file");
+  app.add_option("--threads-megabytes", thread_megabytes,
+                 "instead: two threads beside one, on so much of the files in a row");
   app.add_flag("--bare-peers", bare, "peers without checks");
   app.add_option("--out", out, "JSON lines (default: standard output)");
   CLI11_PARSE(app, count, arguments);
@@ -144,6 +193,10 @@ int run(int count, char** arguments) {
   emit(head_line("codec", {arguments, arguments + count}, isa_name(cpu_isa())));
   for (Level level : kLevels) {
     if (std::ranges::count(only_levels, level.name) == 0) continue;
+    if (thread_megabytes > 0) {
+      emit(measure_threads(level.name, files, thread_megabytes, level.name == "ultra" ? 1 : 3));
+      continue;
+    }
     if (bare) level.peer += "-bare";
     Totals totals;
     for (const auto& path : files) {

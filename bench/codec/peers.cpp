@@ -119,7 +119,10 @@ class Xz final : public Peer {
 
 class Glyd final : public Peer {
  public:
-  explicit Glyd(codec::Level level) { options_.level = level; }
+  Glyd(codec::Level level, int threads) {
+    options_.level = level;
+    options_.threads = threads;
+  }
   size_t bound(size_t raw) const override { return codec::frame_bound(raw, codec::kMinUnitLog, 0); }
   size_t compress(const Bytes& raw, Bytes& out) override {
     size_t used = 0;
@@ -136,7 +139,8 @@ class Glyd final : public Peer {
   void decompress(const uint8_t* stored, size_t bytes, Bytes& raw) override {
     const codec::MemorySource source({stored, bytes});
     const auto reader = codec::FrameReader::open(source);
-    require(static_cast<bool>(reader) && static_cast<bool>(reader.value().read_all(raw, {})), "glyd: decompress");
+    require(static_cast<bool>(reader) && static_cast<bool>(reader.value().read_all(raw, {.threads = options_.threads})),
+            "glyd: decompress");
   }
 
  private:
@@ -153,10 +157,10 @@ std::unique_ptr<Peer> make_peer(const std::string& name) {
   throw std::runtime_error("unknown peer " + name);
 }
 
-std::unique_ptr<Peer> make_glyd(const std::string& level) {
-  if (level == "default") return std::make_unique<Glyd>(codec::Level::kDefault);
-  if (level == "max") return std::make_unique<Glyd>(codec::Level::kMax);
-  if (level == "ultra") return std::make_unique<Glyd>(codec::Level::kUltra);
+std::unique_ptr<Peer> make_glyd(const std::string& level, int threads) {
+  if (level == "default") return std::make_unique<Glyd>(codec::Level::kDefault, threads);
+  if (level == "max") return std::make_unique<Glyd>(codec::Level::kMax, threads);
+  if (level == "ultra") return std::make_unique<Glyd>(codec::Level::kUltra, threads);
   throw std::runtime_error("unknown level " + level);
 }
 

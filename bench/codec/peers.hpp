@@ -23,7 +23,7 @@ class Peer {
 // "lz4-1", "zstd-N", "xz-N" with contexts made once and the checks that their commands write; "lz4-1-bare" (a block)
 // and "zstd-N-bare" have none.
 std::unique_ptr<Peer> make_peer(const std::string& name);
-// "default", "max", "ultra": frames, one thread, every check on.
-std::unique_ptr<Peer> make_glyd(const std::string& level);
+// "default", "max", "ultra": frames with every check.
+std::unique_ptr<Peer> make_glyd(const std::string& level, int threads = 1);
 
 }  // namespace glyd::bench

@@ -170,7 +170,7 @@ inline Sequence* search_max(const MaxSearch& in) {
     case MaxSearch::kSmall:
       return search_tables<12, 13, 16>(in);
     case MaxSearch::kMiddle:
-      return search_tables<15, 16, 23>(in);
+      return search_tables<15, 17, 23>(in);
     case MaxSearch::kLarge:
       break;
   }
