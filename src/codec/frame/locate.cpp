@@ -26,6 +26,7 @@ Result<void> FrameReader::add_frame(uint64_t begin, uint64_t end, const FrameHea
   uint64_t offset = begin + kFrameHeaderBytes;
   for (const IndexEntry& entry : entries) {
     if (entry.raw_bytes == 0) {
+      if (&entry != &entries.front()) return corrupt("index: metadata after the first chunk");
       frame.metadata_offset = offset + kChunkHeaderBytes;
       frame.metadata_bytes = entry.stored_bytes;
     } else {

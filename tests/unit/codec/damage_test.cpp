@@ -36,6 +36,47 @@ TEST(Damage, EveryTruncationIsFound) {
   }
 }
 
+// Every check holds, and the index agrees: only the order is wrong.
+TEST(Damage, MetadataAfterTheFirstChunkIsRefused) {
+  const Bytes text = test::text(100, 3);
+  Bytes frame(kFrameHeaderBytes);
+  std::vector<IndexEntry> entries;
+  uint64_t position = 0;
+  WholeCheck whole;
+  const auto add = [&](ChunkKind kind) {
+    const bool unit = kind == ChunkKind::kStored;
+    const auto bytes = static_cast<uint32_t>(text.size());
+    const ChunkHeader header{.kind = kind,
+                             .position = position,
+                             .raw_bytes = unit ? bytes : 0,
+                             .stored_bytes = bytes,
+                             .payload_check = check32(text),
+                             .content_check = unit ? check32(text) : 0};
+    uint8_t chunk[kChunkHeaderBytes];
+    write_chunk_header(header, chunk);
+    frame.insert(frame.end(), chunk, chunk + sizeof chunk);
+    frame.insert(frame.end(), text.begin(), text.end());
+    entries.push_back({header.raw_bytes, bytes});
+    position += header.raw_bytes;
+    if (unit) whole.add(header.raw_bytes, header.content_check);
+  };
+  const auto finish = [&] {
+    Bytes done = frame;
+    const Bytes index = write_index(done.size(), position, entries);
+    done.insert(done.end(), index.begin(), index.end());
+    uint8_t footer[kFrameFooterBytes];
+    write_footer({.index_bytes = static_cast<uint32_t>(index.size()), .whole_check = whole.value()}, footer);
+    done.insert(done.end(), footer, footer + sizeof footer);
+    write_frame_header({.unit_log = kMinUnitLog, .level = 1, .content_bytes = position}, done.data());
+    return done;
+  };
+  add(ChunkKind::kMetadata);
+  add(ChunkKind::kStored);
+  ASSERT_TRUE(test::read_frame(finish()));
+  add(ChunkKind::kMetadata);
+  EXPECT_FALSE(test::read_frame(finish()));
+}
+
 TEST(Damage, AForeignFileAndANewerVersionAreNamed) {
   EXPECT_EQ(test::read_frame(test::text(100, 3)).error().status, GLYD_ERROR_FOREIGN_FORMAT);
   Bytes frame = test::write_frame(test::text(100, 3), {}).value();
