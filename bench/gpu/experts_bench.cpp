@@ -1,9 +1,9 @@
 // experts_bench - products of experts from one pack, against cuBLAS called for each expert that has tokens and against
 // this library's own products one by one: CUDA graphs, other experts each call, JSON lines.
-#include <CLI/CLI.hpp>
 #include <numeric>
 #include <vector>
 
+#include "bench_main.hpp"
 #include "dispatch/experts.hpp"
 #include "gpu_report.hpp"
 #include "gpu_timer.hpp"
@@ -164,13 +164,6 @@ Result<void> run(const std::string& command, const std::string& json, const std:
 }  // namespace glyd::bench
 
 int main(int argc, char** argv) {
-  CLI::App app{"Times products of experts from packs against cuBLAS."};
-  std::string json, commit = "unknown", command;
-  app.add_option("--json", json, "also write the lines to this file");
-  app.add_option("--commit", commit, "what the head line says of the source");
-  CLI11_PARSE(app, argc, argv);
-  for (int i = 0; i < argc; ++i) command += (i > 0 ? " " : "") + std::string(argv[i]);
-  const auto result = glyd::bench::run(command, json, commit);
-  if (!result) fmt::print(stderr, "experts_bench: {}\n", result.error().message);
-  return result ? 0 : 1;
+  return glyd::bench::bench_main(argc, argv, "experts_bench", "Times products of experts from packs against cuBLAS.",
+                                 glyd::bench::run);
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "bench_main.hpp"
 #include "dispatch/product.hpp"
 #include "gpu_report.hpp"
 #include "gpu_timer.hpp"
@@ -412,9 +413,7 @@ int main(int argc, char** argv) {
   app.add_flag("--no-host-time{false}", options.host_time, "leave the host time of a call out");
   app.add_flag("--free", options.free_order, "products in any order instead of exact ones");
   CLI11_PARSE(app, argc, argv);
-  std::string command;
-  for (int i = 0; i < argc; ++i) command += (i > 0 ? " " : "") + std::string(argv[i]);
-  const auto result = glyd::bench::run(command, options);
+  const auto result = glyd::bench::run(glyd::bench::command_line(argc, argv), options);
   if (!result) fmt::print(stderr, "linear_bench: {}\n", result.error().message);
   return result ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 // tails_bench - products from packs whose records have overflow groups, against cuBLAS: from what share on `fast` is no
 // longer worth its bytes. JSON lines.
-#include <CLI/CLI.hpp>
 
+#include "bench_main.hpp"
 #include "dispatch/product.hpp"
 #include "gpu_report.hpp"
 #include "gpu_timer.hpp"
@@ -156,13 +156,6 @@ Result<void> run(const std::string& command, const std::string& json, const std:
 }  // namespace glyd::bench
 
 int main(int argc, char** argv) {
-  CLI::App app{"Times products from packs with heavy tails against cuBLAS."};
-  std::string json, commit = "unknown", command;
-  app.add_option("--json", json, "also write the lines to this file");
-  app.add_option("--commit", commit, "what the head line says of the source");
-  CLI11_PARSE(app, argc, argv);
-  for (int i = 0; i < argc; ++i) command += (i > 0 ? " " : "") + std::string(argv[i]);
-  const auto result = glyd::bench::run(command, json, commit);
-  if (!result) fmt::print(stderr, "tails_bench: {}\n", result.error().message);
-  return result ? 0 : 1;
+  return glyd::bench::bench_main(argc, argv, "tails_bench",
+                                 "Times products from packs with heavy tails against cuBLAS.", glyd::bench::run);
 }

@@ -1,7 +1,7 @@
 // unpack_bench - decoding whole packs on the GPU against a copy that moves as many bytes.
-#include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "bench_main.hpp"
 #include "gpu_report.hpp"
 #include "gpu_timer.hpp"
 #include "pack/pack_fast.hpp"
@@ -100,13 +100,7 @@ Result<void> run(const std::string& command, const std::string& json, const std:
 }  // namespace glyd::bench
 
 int main(int argc, char** argv) {
-  CLI::App app{"Times decoding of packs on the GPU against a copy of as many bytes."};
-  std::string json, commit = "unknown", command;
-  app.add_option("--json", json, "also write the lines to this file");
-  app.add_option("--commit", commit, "what the head line says of the source");
-  CLI11_PARSE(app, argc, argv);
-  for (int i = 0; i < argc; ++i) command += (i > 0 ? " " : "") + std::string(argv[i]);
-  const auto result = glyd::bench::run(command, json, commit);
-  if (!result) fmt::print(stderr, "unpack_bench: {}\n", result.error().message);
-  return result ? 0 : 1;
+  return glyd::bench::bench_main(argc, argv, "unpack_bench",
+                                 "Times decoding of packs on the GPU against a copy of as many bytes.",
+                                 glyd::bench::run);
 }
