@@ -1,6 +1,8 @@
 #include "codec/frame/writer.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 
 #include "base/parallel.hpp"
 
@@ -77,14 +79,22 @@ void FrameWriter::encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t posit
 // A batch of units side by side; whose chunks then leave in order.
 Result<void> FrameWriter::encode_units(ByteSpan content) {
   const size_t units = ceil_div(content.size(), unit_bytes_);
-  while (encoders_.size() < units) encoders_.emplace_back(options_.level);
   if (slots_.size() < units) slots_.resize(units);
+  std::mutex mutex;
   parallel_for(units, 1, options_.threads, [&](uint64_t begin, uint64_t end) {
+    std::optional<UnitEncoder> encoder;
+    {
+      const std::lock_guard lock(mutex);
+      if (!encoders_.empty()) encoder.emplace(std::move(encoders_.back())), encoders_.pop_back();
+    }
+    if (!encoder) encoder.emplace(options_.level);
     for (uint64_t i = begin; i < end; ++i) {
       const size_t at = i * unit_bytes_;
-      encode_unit(encoders_[i], content.subspan(at, std::min(unit_bytes_, content.size() - at)), content_bytes_ + at,
+      encode_unit(*encoder, content.subspan(at, std::min(unit_bytes_, content.size() - at)), content_bytes_ + at,
                   slots_[i]);
     }
+    const std::lock_guard lock(mutex);
+    encoders_.push_back(std::move(*encoder));
   });
   for (size_t i = 0; i < units; ++i) {
     const ChunkHeader& header = slots_[i].header;
@@ -103,8 +113,9 @@ Result<void> FrameWriter::write(ByteSpan content) {
   const size_t batch = unit_bytes_ * static_cast<size_t>(options_.threads);
   while (!content.empty()) {
     if (pending_.empty() && content.size() >= batch) {
-      GLYD_CHECK(encode_units(content.first(batch)));
-      content = content.subspan(batch);
+      const size_t whole_units = std::min(content.size() / batch * batch, batch_in_memory());
+      GLYD_CHECK(encode_units(content.first(whole_units)));
+      content = content.subspan(whole_units);
       continue;
     }
     const size_t taken = std::min(batch - pending_.size(), content.size());
@@ -118,8 +129,16 @@ Result<void> FrameWriter::write(ByteSpan content) {
   return {};
 }
 
+// Units differ in the time they take: several for each thread leave less of it waiting for the last of a batch. Content
+// that lies in memory costs no room but for the chunks.
+size_t FrameWriter::batch_in_memory() const {
+  constexpr size_t kMostUnits = 4, kMostBytes = 32 << 20;  // a thread
+  const size_t units = options_.threads == 1 ? 1 : std::clamp<size_t>(kMostBytes / unit_bytes_, 1, kMostUnits);
+  return unit_bytes_ * units * static_cast<size_t>(options_.threads);
+}
+
 Result<void> FrameWriter::finish(ByteSpan last) {
-  const size_t batch = unit_bytes_ * static_cast<size_t>(options_.threads);
+  const size_t batch = batch_in_memory();
   if (!pending_.empty()) GLYD_CHECK(write(last));
   for (; pending_.empty() && !last.empty(); last = last.subspan(std::min(batch, last.size())))
     GLYD_CHECK(encode_units(last.first(std::min(batch, last.size()))));

@@ -46,14 +46,15 @@ class FrameWriter {
     ChunkHeader header;
   };
   Result<void> encode_units(ByteSpan content);
+  size_t batch_in_memory() const;
   void encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t position, Slot& slot) const;
   Result<void> emit(ByteSpan bytes);
 
   WriterOptions options_;
   Sink sink_;
   size_t unit_bytes_;
-  std::vector<uint8_t> pending_;  // less than threads * unit_bytes_
-  std::vector<UnitEncoder> encoders_;
+  std::vector<uint8_t> pending_;       // less than threads * unit_bytes_
+  std::vector<UnitEncoder> encoders_;  // those at rest
   std::vector<Slot> slots_;
   std::vector<IndexEntry> entries_;
   WholeCheck whole_;
