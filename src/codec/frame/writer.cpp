@@ -58,8 +58,11 @@ Result<void> FrameWriter::begin() {
 
 void FrameWriter::encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t position, Slot& slot) const {
   const size_t capacity = kChunkHeaderBytes + UnitEncoder::bound(raw.size());
-  if (slot.chunk.size() < capacity) slot.chunk.resize(capacity);
-  uint8_t* const payload = slot.chunk.data() + kChunkHeaderBytes;
+  if (slot.capacity < capacity) {
+    slot.chunk = std::make_unique_for_overwrite<uint8_t[]>(capacity);
+    slot.capacity = capacity;
+  }
+  uint8_t* const payload = slot.chunk.get() + kChunkHeaderBytes;
   size_t stored = encoder.write(raw, payload);
   slot.header = {.kind = stored == 0 ? ChunkKind::kStored : ChunkKind::kBlocks,
                  .position = position,
@@ -72,7 +75,7 @@ void FrameWriter::encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t posit
   slot.header.stored_bytes = static_cast<uint32_t>(stored);
   slot.header.payload_check =
       slot.header.kind == ChunkKind::kStored ? slot.header.content_check : check32({payload, stored});
-  write_chunk_header(slot.header, slot.chunk.data());
+  write_chunk_header(slot.header, slot.chunk.get());
   slot.bytes = kChunkHeaderBytes + stored;
 }
 
@@ -98,7 +101,7 @@ Result<void> FrameWriter::encode_units(ByteSpan content) {
   });
   for (size_t i = 0; i < units; ++i) {
     const ChunkHeader& header = slots_[i].header;
-    GLYD_CHECK(emit({slots_[i].chunk.data(), slots_[i].bytes}));
+    GLYD_CHECK(emit({slots_[i].chunk.get(), slots_[i].bytes}));
     entries_.push_back({header.raw_bytes, header.stored_bytes});
     whole_.add(header.raw_bytes, header.content_check);
     content_bytes_ += header.raw_bytes;

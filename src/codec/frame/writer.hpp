@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -40,9 +41,9 @@ class FrameWriter {
   uint64_t frame_bytes() const { return frame_bytes_; }
 
  private:
-  struct Slot {  // one unit on its way
-    std::vector<uint8_t> chunk;
-    size_t bytes = 0;  // of the chunk
+  struct Slot {                        // one unit on its way
+    std::unique_ptr<uint8_t[]> chunk;  // not filled with zeros: most of it is never touched
+    size_t capacity = 0, bytes = 0;
     ChunkHeader header;
   };
   Result<void> encode_units(ByteSpan content);
