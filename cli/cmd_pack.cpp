@@ -117,7 +117,7 @@ void declare_pack(Verb& verb) {
       "goes on from them, says so, and takes the directory away. To give it up, remove the directory.",
       "In OUT nothing may be edited or added: change the source and pack it again.",
       "Tensors of other dtypes (fp32, fp16, fp8, integers) are carried as they are. Permissions are kept, times are "
-      "not; a symbolic link is packed as the file that it leads to."};
+      "not; a symbolic link to a file of the model is packed as that file, other links are refused."};
   verb.run = [arguments](const Common& common) { return pack(*arguments, common); };
 }
 

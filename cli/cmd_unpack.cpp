@@ -65,7 +65,7 @@ void declare_unpack(Verb& verb) {
             "replace OUT if it exists; refused if that would lose files in it that the source does not have");
   verb.flag("--salvage", arguments->salvage,
             "of a damaged DIR, restore everything that is intact, changed files as they are and zeros for damaged "
-            "tensors, and name each; exit status 1 if there are any");
+            "tensors, and name each; exit status 1 if there are any; never overwrites");
   verb.examples = {"glyd unpack my-model-glyd my-model", "glyd unpack my-model-glyd back && diff -r my-model back",
                    "glyd unpack --salvage damaged-glyd rescued"};
   verb.notes = {

@@ -267,7 +267,27 @@ bool is_own_file(const std::string& path) {
   return path == kManifestName || path == kShardIndexName || is_shard;
 }
 
-// --overwrite must not delete a directory that somebody cannot make again, nor a file that is not of the model packed.
+// Adds what the packed checkpoint in `target` was made of and still has, byte for byte: its files and empty
+// directories, which are replaced together with its weights.
+void add_unchanged(const fs::path& target, std::set<std::string>& replaced) {
+  const auto packed = PackedDirectory::open(target.string(), nullptr);
+  if (!packed) return;
+  const Manifest& manifest = packed.value().manifest();
+  const auto is_unchanged = [&](const std::string& path, const std::string& sha256) {
+    const auto file = File::open_read(target / path);
+    Progress quiet(nullptr, 0);
+    const auto hash = file ? copy_range(file.value(), 0, file.value().size(), nullptr, quiet, path) : file.error();
+    return hash && hash.value() == sha256;
+  };
+  for (const ManifestFile& file : manifest.files) {
+    if (is_unchanged(file.path, file.sha256)) replaced.insert(file.path);
+  }
+  if (manifest.config && is_unchanged(kConfigName, manifest.config->sha256)) replaced.insert(kConfigName);
+  for (const auto& directory : manifest.directories) replaced.insert(directory + "/");
+}
+
+// --overwrite must not delete a directory that somebody cannot make again, nor a file that is neither of the model
+// packed nor of the one that was.
 Result<void> may_replace(const fs::path& target, const Source& source) {
   std::error_code error;
   const bool is_directory = fs::is_directory(fs::symlink_status(target, error));
@@ -281,6 +301,7 @@ Result<void> may_replace(const fs::path& target, const Source& source) {
   std::set<std::string> replaced;
   for (const auto& file : source.other_files) replaced.insert(file.path);
   for (const auto& directory : source.directories) replaced.insert(directory + "/");
+  add_unchanged(target, replaced);
   if (replaced.contains(kConfigName)) replaced.insert(kKeptConfigName);
   return refuse_to_lose(target, replaced, is_own_file);
 }

@@ -52,6 +52,11 @@ bool is_believable(const PackedDirectory& packed) {
 Result<OrderedJson> unpack_checkpoint(const std::string& directory, const std::string& target_text,
                                       const UnpackOptions& options, OrderedJson* report) {
   const auto start = std::chrono::steady_clock::now();
+  if (options.salvage && options.overwrite) {
+    return invalid_argument(
+        "{}: what a salvage brings back may lack what is there, so it never overwrites; choose a new target",
+        target_text);
+  }
   GLYD_TRY(const fs::path target, resolve_target(target_text));
   Faults faults;
   GLYD_TRY(const PackedDirectory packed, PackedDirectory::open(directory, options.salvage ? &faults : nullptr));

@@ -16,9 +16,13 @@ rm out/?
 echo edited > out/README.md
 glyd unpack packed out --overwrite -q
 diff -r m out
-# Another model, which has no tokenizer/, does not take that of the first one away.
+# What the packed model itself carried goes with its weights; what was changed since does not.
 make-input sharded other
-rm -r other/tokenizer
+rm -r other/tokenizer other/README.md
+echo changed > packed/README.md
 glyd pack other packed --overwrite -q || echo "exit $?"
-# One file over a packed directory: its README.md and the rest are not that file's.
-glyd pack m/model.safetensors packed --overwrite -q || echo "exit $?"
+cp m/README.md packed/README.md
+glyd pack other packed --overwrite -q
+glyd verify packed -q
+glyd pack m/model.safetensors packed --overwrite -q
+glyd verify packed -q

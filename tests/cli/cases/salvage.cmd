@@ -13,3 +13,7 @@ diff -rq m out-some || true
 cmp m/model-00002-of-00002.safetensors out-some/model-00002-of-00002.safetensors
 glyd inspect out-some/model-00001-of-00002.safetensors > inspected
 glyd unpack packed out-json --salvage --json 2> messages | grep -A2 ok || true
+# What a salvage brings back never replaces a directory.
+cp -r m good
+glyd unpack packed good --salvage --overwrite || echo "exit $?"
+diff -r m good
