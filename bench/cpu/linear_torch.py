@@ -69,7 +69,7 @@ def head_line(glyd):
     commit = command_output("git", "rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
     return {"bench": "linear_torch.py", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "command": " ".join(sys.argv),
             "commit": commit, "cpu": cpu_model(), "cpus": os.cpu_count(), "isa": glyd.lib.glyd_cpu_isa().decode(),
-            "kernel": f"{platform.system()} {platform.release()}", "torch": torch.__version__,
+            "kernel": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}", "torch": torch.__version__,
             "torch_cpu_capability": torch.backends.cpu.get_cpu_capability(), "load": os.getloadavg()[0]}
 
 

@@ -38,7 +38,9 @@ std::string cpu_model() {
 
 std::string kernel() {
   utsname name{};
-  return ::uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "unknown";
+  if (::uname(&name) != 0) return "unknown";
+  const std::string release = name.release;  // the version alone: what follows names a distribution or a host
+  return std::string(name.sysname) + " " + release.substr(0, release.find('.', release.find('.') + 1));
 }
 
 std::string utc_now() {
