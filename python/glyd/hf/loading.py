@@ -29,18 +29,7 @@ def from_pretrained(
     token=None,
     **hf_kwargs,
 ):
-    """Loads a model with packed weights. `name_or_path`: a packed or bf16 directory, or a repo id.
-
-    device   "cuda:0" where there is a GPU, else "cpu". Several GPUs: device_map="auto", as transformers takes it.
-    layout   "auto": a packed directory's own, else "fast"; "fast" or "small": packed (again) so.
-    exact    True: the bits of the bf16 model. False: the fastest sums. "auto": True where that costs little. On a GPU:
-             where at 1-16 tokens at most 3% of the weights must be decoded for torch's bits; on a CPU: at most 10%
-             of a product's time.
-    verify   packed directory: every sha256 is checked first; bf16: every pack is decoded and compared as it is made.
-    compile  whether transformers may compile generate() with a static cache, on a GPU (GLYD_COMPILE=0: never).
-    merge    accepted; products of one input (q, k, v) are not merged.
-    Everything else goes to transformers' from_pretrained.
-    """
+    """glyd.from_pretrained, whose text says what the options mean."""
     config = GlydConfig(layout=layout, exact=exact, merge=merge, verify=verify, compile=compile)
     placed = placement(device, hf_kwargs)
     hub = {"revision": revision, "token": token}
