@@ -13,14 +13,6 @@ __device__ __forceinline__ void barrier_sync_pair(uint32_t id) {
   asm volatile("bar.sync %0, 64;" ::"r"(id) : "memory");
 }
 
-// The same of two warpgroups.
-__device__ __forceinline__ void barrier_arrive_groups(uint32_t id) {
-  asm volatile("bar.arrive %0, 256;" ::"r"(id) : "memory");
-}
-__device__ __forceinline__ void barrier_sync_groups(uint32_t id) {
-  asm volatile("bar.sync %0, 256;" ::"r"(id) : "memory");
-}
-
 // All threads of all blocks of the cluster.
 __device__ __forceinline__ void cluster_sync() {
   asm volatile(
