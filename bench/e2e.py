@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import torch
 from e2e_load import measure_loading
 from e2e_model import SHAPES, build, load
-from e2e_run import Runner
+from e2e_run import Runner, same_tokens
 
 GREEDY_TOKENS = 128
 TIMED_STEPS = 64
@@ -130,8 +130,12 @@ def compare(arguments, glyd, bf16):
                 "bf16_weights_bytes": bf16["weights_bytes"],
                 "logits_bit_identical": all(same.values()),
                 "logits_compared": [f"{b}x{t}{'' if ok else ' DIFFER'}" for (b, t), ok in same.items()],
-                "tokens_identical": int((ours["tokens"] == theirs["tokens"]).all(0).sum()),
+                "tokens_identical": same_tokens(ours["tokens"], theirs["tokens"]),
                 "tokens_compared": ours["tokens"].shape[1],
+                "tokens_attention": "scaled_dot_product_attention without cuDNN, whose results do not repeat",
+                "bf16_tokens_repeated_by_default_attention": bf16["decode"]["graph", batch].get("repeats")
+                if ("graph", batch) in bf16["decode"]
+                else None,
             }
         rows.append(row)
     return rows

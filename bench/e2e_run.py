@@ -94,6 +94,11 @@ class Decoding:
         return time.perf_counter() - began
 
 
+def same_tokens(one, other):
+    """How many tokens of every text are equal; what follows a first difference does not count."""
+    return int((one == other).all(0).int().cumprod(0).sum())
+
+
 class Runner:
     def __init__(self, model, arguments):
         from glyd.hf.modules import packed_modules
@@ -140,28 +145,43 @@ class Runner:
     def decode(self):
         found = {}
         a = self.arguments
-        most = a.prompt + max(a.tokens, a.steps) + WARM_UP + 1
         for mode in a.mode.split(","):
             for batch in a.batch:
-                torch.cuda.empty_cache()
-                torch.cuda.reset_peak_memory_stats()
-                decoding = Decoding(self.model, self.prompt(batch, a.prompt), most)
-                if mode == "graph":
-                    decoding.capture()
                 known = found.get(("graph", batch))
                 # An eager bf16 step runs the kernels that its graph replays: its text is known.
-                tokens = known["tokens"] if known and not self.packed else decoding.greedy(a.tokens).cpu()
-                steps = a.steps if mode == "graph" else max(8, a.steps // 4)
-                seconds = min(decoding.seconds_of(steps) for _ in range(2))
-                found[mode, batch] = {
-                    "tokens": tokens,
-                    "tokens_per_s": batch * steps / seconds,
-                    "peak_bytes": torch.cuda.max_memory_allocated(),
-                }
-                print(f"  {mode} batch {batch}: {batch * steps / seconds:.1f} tokens/s", file=sys.stderr)
-                if a.profile and mode == "graph":
-                    profile(decoding, a.profile)
-                del decoding
+                text = {"tokens": known["tokens"]} if known and not self.packed else self.text(mode, batch)
+                found[mode, batch] = text | self.timed(mode, batch)
+        return found
+
+    def decoding(self, mode, batch):
+        a = self.arguments
+        made = Decoding(self.model, self.prompt(batch, a.prompt), a.prompt + max(a.tokens, a.steps) + WARM_UP + 1)
+        if mode == "graph":
+            made.capture()
+        return made
+
+    def text(self, mode, batch):
+        """Greedy tokens with attention that repeats itself, and whether the default attention does."""
+        from glyd.hf.attention import repeatable_attention
+
+        count = self.arguments.tokens
+        with repeatable_attention():
+            found = {"tokens": self.decoding(mode, batch).greedy(count).cpu()}
+        if mode == "graph" and not self.packed:
+            decoding = self.decoding(mode, batch)
+            found["repeats"] = same_tokens(decoding.greedy(count), decoding.greedy(count))
+        return found
+
+    def timed(self, mode, batch):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        decoding = self.decoding(mode, batch)
+        steps = self.arguments.steps if mode == "graph" else max(8, self.arguments.steps // 4)
+        seconds = min(decoding.seconds_of(steps) for _ in range(2))
+        found = {"tokens_per_s": batch * steps / seconds, "peak_bytes": torch.cuda.max_memory_allocated()}
+        print(f"  {mode} batch {batch}: {batch * steps / seconds:.1f} tokens/s", file=sys.stderr)
+        if self.arguments.profile and mode == "graph":
+            profile(decoding, self.arguments.profile)
         return found
 
     @torch.no_grad()

@@ -75,6 +75,12 @@ class Probe:
             return {key: model(ids.to(model.device)).logits.cpu() for key, ids in self.prompts.items()}
 
     def texts(self, model):
+        from .hf.attention import repeatable_attention
+
+        with repeatable_attention():
+            return self.greedy(model)
+
+    def greedy(self, model):
         found = {}
         for (batch, length), ids in self.prompts.items():
             if length == self.prompt_length:
