@@ -23,7 +23,7 @@ def parser():
         prog="python -m glyd.check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("model", help="a bf16 or packed directory, or a repo")
-    top.add_argument("--device", help="cuda:0 where there is one, else cpu")
+    top.add_argument("--device", help="cuda:0 where there is one, else cpu; auto: all GPUs, as device_map='auto'")
     top.add_argument("--layout", default="auto", help="fast or small")
     top.add_argument("--batch", default="1,3", help="numbers of prompts at once")
     top.add_argument("--lengths", default="1,17,100", help="tokens of the prompts")
@@ -117,7 +117,8 @@ def reference(source, config, device, probe):
 
     from .hf.loading import auto_class
 
-    model = auto_class(config, False).from_pretrained(source, dtype=torch.bfloat16, device_map={"": device}).eval()
+    device_map = device if device == "auto" else {"": device}
+    model = auto_class(config, False).from_pretrained(source, dtype=torch.bfloat16, device_map=device_map).eval()
     found = probe.logits(model), probe.texts(model)
     del model
     free_memory()
@@ -143,7 +144,7 @@ def run(arguments, scratch):
     probe = Probe(config, numbers(arguments.batch), numbers(arguments.lengths), arguments.tokens)
     logits, texts = reference(source, config, device, probe)
 
-    options = {"device": device, "exact": True}
+    options = {"device_map" if device == "auto" else "device": device, "exact": True}
     model = glyd.from_pretrained(arguments.model, layout=arguments.layout, verify=True, **options).eval()
     report = model.glyd_report()
     said = f"{report.to_dict()['packed_bytes']:,} bytes for {report.to_dict()['bf16_bytes']:,} of bf16"

@@ -50,7 +50,7 @@ class HostRuntime(runtime.CudaRuntime):
     def guard(self, index):
         return contextlib.nullcontext()
 
-    def capturing(self):
+    def capturing(self, index):
         return HostRuntime.captures
 
     def synchronize(self, index):
@@ -67,10 +67,6 @@ class HostRuntime(runtime.CudaRuntime):
 
     def new_stream(self, index):
         return HostStream(8)
-
-    @property
-    def device_now(self):
-        return lambda: 0
 
     @property
     def stream_of(self):

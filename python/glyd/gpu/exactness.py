@@ -49,7 +49,7 @@ def may_fuse(product, tokens):
         return False, True
     verdict = product.device.verdicts.get(_key(product, tokens))
     if verdict is None:
-        if runtime.capturing() or (tokens > AT_FIRST_SIGHT and not product.seen_before(tokens)):
+        if runtime.capturing(product.index) or (tokens > AT_FIRST_SIGHT and not product.seen_before(tokens)):
             return False, False
         verdict = check(product, [tokens])[tokens]
         found = route(product, tokens)

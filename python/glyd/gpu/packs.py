@@ -1,4 +1,7 @@
-"""Packs in device memory: made, opened, decoded, looked up."""
+"""Packs in device memory: made, opened, decoded, looked up.
+
+The library makes a pack's GPU current for the length of each call, so callers need not: streams are the pack's GPU's.
+"""
 
 import ctypes
 import weakref
@@ -115,27 +118,19 @@ def read_info(pack):
 def decode_into(pack, out):
     """The whole tensor, in the source's order, into the contiguous bf16 tensor `out`."""
     opened = open_pack(pack)
-    if opened.device.several and runtime.current_device() != opened.device.index:
-        with runtime.guard(opened.device.index):
-            lib().glyd_cuda_unpack(opened.handle, out.data_ptr(), opened.device.stream())
-    else:
-        lib().glyd_cuda_unpack(opened.handle, out.data_ptr(), opened.device.stream())
+    lib().glyd_cuda_unpack(opened.handle, out.data_ptr(), opened.device.stream())
     return out
 
 
 def matrix_into(pack, matrix, out):
     """One matrix of the stack, [rows, cols], into the contiguous bf16 tensor `out`."""
     opened = open_pack(pack)
-    with runtime.guard(opened.device.index):
-        lib().glyd_cuda_unpack_matrix(opened.handle, matrix, out.data_ptr(), opened.device.stream())
+    lib().glyd_cuda_unpack_matrix(opened.handle, matrix, out.data_ptr(), opened.device.stream())
     return out
 
 
 def rows_into(pack, indices, out):
     """Rows `indices` (int64, contiguous, on the same GPU) of the matrix, one after another, into `out`."""
     opened = open_pack(pack)
-    with runtime.guard(opened.device.index):
-        lib().glyd_cuda_rows(
-            opened.handle, indices.data_ptr(), indices.numel(), out.data_ptr(), opened.device.stream()
-        )
+    lib().glyd_cuda_rows(opened.handle, indices.data_ptr(), indices.numel(), out.data_ptr(), opened.device.stream())
     return out

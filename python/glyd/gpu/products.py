@@ -52,11 +52,9 @@ class Product:
         self.linear = raw("glyd_cuda_linear", ctypes.c_void_p, ctypes.c_char_p)
         self.unpack = raw("glyd_cuda_unpack", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self.device_number = self.device.number
-        self.device_now = runtime.device_now
         self.stream_of = runtime.stream_of
         self.workspaces = self.device._workspaces
         self.autocast = runtime.type
-        self.several = self.device.several
 
     def __call__(self, x, bias):
         """The product of a tensor whose last dimension is `cols`. No gradients."""
@@ -66,7 +64,6 @@ class Product:
             or not x.is_contiguous()
             or x.get_device() != self.device_number
             or (self.takes_no(bias) if bias is not None else self.with_bias)
-            or (self.several and self.device_now() != self.index)
             or torch.is_autocast_enabled(self.autocast)
         ):
             return self.general(x, bias)
@@ -165,11 +162,7 @@ class Product:
 
     def _launch(self, x, bias, tokens):
         y = torch.empty((*x.shape[:-1], self.rows), dtype=torch.bfloat16, device=self.torch_device)
-        if self.several:
-            with runtime.guard(self.index):
-                status = self.launch_into(y, x, bias, tokens, self.free)
-        else:
-            status = self.launch_into(y, x, bias, tokens, self.free)
+        status = self.launch_into(y, x, bias, tokens, self.free)
         if status:
             return self._after(status, x, bias)
         self.calls += 1
@@ -199,11 +192,7 @@ class Product:
 
     def unpack_to(self, values, stream):
         """Decodes into `values`, in the order of the source, on a stream."""
-        if self.several:
-            with runtime.guard(self.index):
-                status = self.unpack(self.handle, values.data_ptr(), stream)
-        else:
-            status = self.unpack(self.handle, values.data_ptr(), stream)
+        status = self.unpack(self.handle, values.data_ptr(), stream)
         if status:
             raise lib().error_of(status)
 
@@ -218,7 +207,7 @@ class Product:
         self.calls += 1
         dtype = torch.bfloat16 if torch.is_autocast_enabled(self.autocast) else x.dtype
         long = x.numel() >= ahead.LEAST_TOKENS * self.cols and dtype is torch.bfloat16
-        if long and ahead.may_decode(self) and not runtime.capturing():
+        if long and ahead.may_decode(self) and not runtime.capturing(self.index):
             return self.device.ahead.multiply(self, x, bias)
         return F.linear(x, self.weight(dtype), bias)
 
@@ -237,8 +226,7 @@ def linear_into(y, column, x, pack, matrix, bias):
     """y[:, column : column + rows] = x W^T (+ bias), sums in any order. x, y: bf16, 2-D, rows contiguous."""
     product = product_of(pack, False, bias is not None)
     part = y[:, column : column + product.rows]
-    with runtime.guard(product.index):
-        status = product.launch_into(part, x, bias, x.shape[0], 1, matrix)
+    status = product.launch_into(part, x, bias, x.shape[0], 1, matrix)
     if status == BUFFER_TOO_SMALL:
         from ..hf import tensors
 
@@ -266,8 +254,7 @@ def linear_experts(x, pack, ends):
         stream=opened.device.stream(),
     )
     try:
-        with runtime.guard(opened.device.index):
-            lib().glyd_cuda_linear_experts(opened.handle, ctypes.byref(call))
+        lib().glyd_cuda_linear_experts(opened.handle, ctypes.byref(call))
     except UnsupportedError:
         return None
     return y

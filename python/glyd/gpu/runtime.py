@@ -32,8 +32,12 @@ class CudaRuntime:
     def guard(self, index):
         return torch.cuda.device(index)
 
-    def capturing(self):
-        return torch.cuda.is_current_stream_capturing()
+    def capturing(self, index):
+        """Whether that GPU's current stream is being captured: torch asks the current GPU's alone."""
+        if torch.cuda.current_device() == index:
+            return torch.cuda.is_current_stream_capturing()
+        with torch.cuda.device(index):
+            return torch.cuda.is_current_stream_capturing()
 
     def synchronize(self, index):
         torch.cuda.synchronize(index)
@@ -53,11 +57,6 @@ class CudaRuntime:
 
     def new_stream(self, index):
         return torch.cuda.Stream(index)
-
-    @property
-    def device_now(self):
-        """A function without arguments: the number of the current GPU."""
-        return torch._C._cuda_getDevice
 
     @property
     def stream_of(self):
@@ -102,7 +101,6 @@ class Device:
             )
         self.index = index
         self.torch_device = torch_device(index)
-        self.several = runtime.device_count() > 1
         self.number = index if runtime.type == "cuda" else -1  # Tensor.get_device() of what lies here
         self.verdicts = {}  # (rows, cols, tokens, bias) -> whether the fused product gave torch's bits
         self.workspace_bytes = 0
@@ -139,7 +137,7 @@ class Device:
                 self.workspace_bytes = fused.value
                 self._retired.extend(self._workspaces.values())  # captured graphs may use them still
                 self._workspaces.clear()
-            if not runtime.capturing():
+            if not runtime.capturing(self.index):
                 self._capture_workspace()
 
     def workspace(self, stream):
@@ -151,7 +149,7 @@ class Device:
         found = self._workspaces.get(stream)
         if found is None:
             with self._lock:
-                if runtime.capturing():
+                if runtime.capturing(self.index):
                     found = self._capture_workspace()
                 else:
                     found = self._workspaces[stream] = self._new_workspace(stream)
@@ -160,7 +158,7 @@ class Device:
     def _capture_workspace(self):
         found = self._workspaces.get("capture")
         if found is None:
-            if runtime.capturing():
+            if runtime.capturing(self.index):
                 raise UnsupportedError(
                     "a CUDA graph is being captured before any packed product ran on this GPU: call the model once "
                     "before the capture, or glyd.gpu.prepare(model)."

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from .._errors import CorruptError
-from ..gpu.runtime import on_gpu, runtime
+from ..gpu.runtime import index_of, on_gpu, runtime
 from . import tensors
-from .modules import BUFFER, Packed, packed_class, place_for, placeholder
+from .modules import BUFFER, Packed, change_class, packed_class, place_for, placeholder
 from .tensors import SUFFIX, info_of
 
 # A stack on a GPU multiplies this many rows (tokens times experts of each) from packed bytes; more are multiplied by the
@@ -119,7 +119,7 @@ class GlydExperts(Packed):
     def glyd_whole(self, choices):
         """On a GPU: whether every expert is decoded, rather than the host wait for what the router chose."""
         merged = any(parts is None for _, parts in self.glyd_stacks.values())
-        return runtime.capturing() or (merged and 2 * choices.numel() >= self.num_experts)
+        return runtime.capturing(index_of(choices.device)) or (merged and 2 * choices.numel() >= self.num_experts)
 
     def glyd_chosen(self, hidden, choices, weights):
         chosen, renumbered = torch.unique(choices, return_inverse=True)
@@ -202,7 +202,7 @@ def become_experts(module):
     """Makes an experts module packed in class, with no stack packed yet."""
     if not isinstance(module, GlydExperts):
         dtype = module._parameters[stack_parameters(module)[0]].dtype
-        module.__class__ = packed_class(GlydExperts, type(module))
+        change_class(module, packed_class(GlydExperts, type(module)))
         module.glyd_init(dtype)
     return module
 

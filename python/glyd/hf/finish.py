@@ -17,6 +17,7 @@ from .modules import (
     Packed,
     PackedMatrix,
     become_packed,
+    change_class,
     kind_of,
     packed_modules,
     set_exact,
@@ -134,21 +135,34 @@ def tie(model, ties):
         target = model.get_submodule(sharing.rpartition(".")[0])
         source = model.get_submodule(having.rpartition(".")[0])
         pack = source._buffers.get(BUFFER)
-        if both_loaded and not (pack is not None and torch.equal(pack, getattr(target, BUFFER))):
+        own = target._buffers.get(BUFFER)
+        if both_loaded and (pack is None or own is None or not torch.equal(pack, own.to(pack.device))):
             continue  # both were in the checkpoint and differ: transformers does not tie such weights either
         if pack is None:  # it was not packed: not bf16, or packing would not pay
             untie_to_parameter(target, source)
             continue
-        target._buffers[BUFFER] = pack
+        target._buffers[BUFFER] = on_device_of(model, sharing, pack)
         model.all_tied_weights_keys[sharing + SUFFIX] = having + SUFFIX
     rename_ties(model, {sharing for sharing, _, _ in ties} | {having for _, having, _ in ties})
+
+
+def on_device_of(model, name, pack):
+    """`pack`, or a copy of it where a device map puts the tensor `name` on another GPU."""
+    from transformers.integrations.accelerate import get_device
+
+    mapped = getattr(model, "hf_device_map", None)
+    if not mapped:
+        return pack
+    moved = pack.to(get_device(mapped, name))
+    moved._is_hf_initialized = True
+    return moved
 
 
 def untie_to_parameter(target, source):
     """A module that was to share a pack shares a parameter after all."""
     if isinstance(target, Packed):
         target._buffers.pop(BUFFER)
-        target.__class__ = target.glyd_base
+        change_class(target, target.glyd_base)
     target._parameters["weight"] = source.weight
 
 
@@ -306,7 +320,7 @@ def to_bf16(model, dtype=None):
             del module._buffers[name]
         for name in [name for name, child in module._modules.items() if isinstance(child, Holder)]:
             del module._modules[name]
-        module.__class__ = module.glyd_base
+        change_class(module, module.glyd_base)
         for name, value in values.items():
             module._parameters[name] = nn.Parameter(value)
     names = model.all_tied_weights_keys

@@ -290,11 +290,18 @@ def place_for(pack_bytes):
     return torch.empty(pack_bytes, dtype=torch.uint8, device="meta")
 
 
+def change_class(module, cls):
+    """Turns a module into one of another class. A hook of accelerate holds the forward that it runs: ours, from now on."""
+    module.__class__ = cls
+    if "_old_forward" in module.__dict__:
+        module.__dict__["_old_forward"] = cls.forward.__get__(module)
+
+
 def become_packed(module, pack, dtype=None):
     """Turns a Linear, Embedding or Conv1D into its packed class with `pack` (None: another module's, to come)."""
     kind = kind_of(module)
     parameter = module._parameters.pop("weight")
-    module.__class__ = packed_class(kind, type(module))
+    change_class(module, packed_class(kind, type(module)))
     module.register_buffer(BUFFER, pack)
     module.glyd_init(dtype or parameter.dtype)
     return module

@@ -107,6 +107,7 @@ class GlydQuantizer(HfQuantizer):
         wanted = _requested.get()
         self.options = wanted if self.pre_quantized and wanted is not None else quantization_config
         self.plan = None
+        self.model = None  # while it is loaded
         self.compileable = False
         self.packable = {}  # bf16 checkpoint: the model's name of each tensor to pack -> "matrix" or "stack"
         self.decode_later = []  # packed directory: tensors of modules that cannot multiply packed
@@ -116,7 +117,18 @@ class GlydQuantizer(HfQuantizer):
 
     def validate_environment(self, *args, device_map=None, **kwargs):
         lib()  # a missing library is an error here, not one for each tensor
+        for target, source, _ in self.ties:  # see adjust_max_memory
+            if (target, source) in self.model.all_tied_weights_keys.items():
+                self.model.all_tied_weights_keys.pop(target)
         check_devices(list(device_map.values()) if isinstance(device_map, dict) else [device_map])
+
+    def adjust_max_memory(self, max_memory):
+        """transformers asks before it infers a device map, and calls validate_environment right after.
+
+        In between, tied weights are in its list of ties again, so that they go to one GPU and share their pack.
+        """
+        self.model.all_tied_weights_keys |= {target: source for target, source, _ in self.ties}
+        return max_memory
 
     def update_attn_implementation(self, config):
         return self._point_at_shards(config)

@@ -71,7 +71,7 @@ def report(model):
             "routes": state.get("routes", {}),
             "exact": all(module.glyd_exact for _, module in modules),
             "reason": state.get("reason", ""),
-            "device": str(next(iter(packs.values())).device),
+            "device": ", ".join(sorted({str(pack.device) for pack in packs.values()})),
             "decoded_at_load": list(state.get("decoded_at_load", [])),
             "blocks_differ": [str(kind) for kind in products.kinds_that_differ()],
             "calls": {name: module.glyd_count() for name, module in modules},

@@ -92,7 +92,11 @@ def model_entries(model, layout):
     """Every tensor of the model once, in the order of its state dict; tied ones under their first name."""
     dimensions = {name + SUFFIX: 3 if stack else 2 for name, stack in packed_names(model)}
     seen, entries = set(), []
-    for name, tensor in model.state_dict().items():
+    state = model.state_dict()
+    ties = model.all_tied_weights_keys
+    for name, tensor in state.items():
+        if ties.get(name) in state and name.endswith(SUFFIX):
+            continue  # a copy of its pack on another GPU
         identity = (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tensor.shape)
         if identity in seen and tensor.numel() > 0:
             continue
