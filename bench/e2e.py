@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import torch
 from e2e_load import measure_loading
 from e2e_model import SHAPES, build, load
-from e2e_run import Runner, same_tokens
+from e2e_run import Runner, release, same_tokens
 
 GREEDY_TOKENS = 128
 TIMED_STEPS = 64
@@ -45,6 +45,7 @@ def parser():
     top.add_argument("--no-baseline", dest="baseline", action="store_false", help="glyd alone, no bf16")
     top.add_argument("--profile", type=int, default=0, metavar="N", help="prints the N kernels that take longest")
     top.add_argument("--load", metavar="DIR", help="also times loading, from files written below DIR")
+    top.add_argument("--no-merge", dest="merge", action="store_false", help="q, k and v one after another in graphs")
     top.add_argument("--device", default="cuda:0")
     top.add_argument("--json", metavar="FILE")
     for name in ("--fused", "--merge", "--baseline"):  # accepted, as published commands have them: they are the default
@@ -83,8 +84,8 @@ def make(arguments, packed):
     exact = {"auto": "auto", "true": True, "false": False}[arguments.exact]
     layout = arguments.layout if packed else None
     if arguments.model in SHAPES:
-        return build(arguments.model, arguments.seed, arguments.device, layout, exact, arguments.layers)
-    return load(arguments.model, arguments.device, layout, exact)
+        return build(arguments.model, arguments.seed, arguments.device, layout, exact, arguments.layers, arguments.merge)
+    return load(arguments.model, arguments.device, layout, exact, arguments.merge)
 
 
 def measure(arguments, packed):
@@ -114,6 +115,7 @@ def compare(arguments, glyd, bf16):
             "layout": max(glyd["report"]["layouts"], key=glyd["report"]["layouts"].get),
             "mode": mode,
             "exact": glyd["report"]["exact"],
+            "merge": arguments.merge,
             "batch": batch,
             "tokens_per_s": ours["tokens_per_s"],
             "peak_bytes": ours["peak_bytes"],
@@ -171,7 +173,7 @@ def main():
     arguments = parser().parse_args()
     document = environment(arguments)
     bf16 = measure(arguments, False) if arguments.baseline else None
-    torch.cuda.empty_cache()
+    release()
     glyd = measure(arguments, True)
     document["results"] = compare(arguments, glyd, bf16)
     document["prefill"] = prefill_rows(glyd, bf16)

@@ -32,7 +32,7 @@ def config_of(shape, layers=None):
     return transformers.Qwen3Config(**members)
 
 
-def build(shape, seed, device, layout=None, exact="auto", layers=None):
+def build(shape, seed, device, layout=None, exact="auto", layers=None, merge=True):
     """A random model. With a layout it is packed module by module: a bf16 copy of it never exists."""
     config = config_of(shape, layers)
     with torch.device("meta"):
@@ -49,7 +49,7 @@ def build(shape, seed, device, layout=None, exact="auto", layers=None):
 
         for _, module in modules.packed_modules(model):
             module.glyd_ready = True
-        finish.settle(model, exact)
+        finish.settle(model, exact, merge=merge)
     return model
 
 
@@ -73,11 +73,11 @@ def fill(module, name, seed, device):
                 setattr(module, key, value.to(device))
 
 
-def load(path, device, layout, exact):
+def load(path, device, layout, exact, merge=True):
     if layout is not None:
         import glyd
 
-        return glyd.from_pretrained(path, device=device, layout=layout, exact=exact).eval()
+        return glyd.from_pretrained(path, device=device, layout=layout, exact=exact, merge=merge).eval()
     import glyd.hf.loading
 
     config = transformers.AutoConfig.from_pretrained(path)

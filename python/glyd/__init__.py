@@ -93,7 +93,7 @@ def from_pretrained(
     verify   packed directory: every sha256 is checked first, not sizes and headers alone; bf16: every pack is decoded
              and compared as it is made.
     compile  whether transformers may compile generate() with a static cache, on a GPU (GLYD_COMPILE=0: never).
-    merge    accepted; products of one input (q, k, v) are not merged.
+    merge    whether q, k and v run side by side in CUDA graphs, each with its own sums.
     Everything else goes to transformers' from_pretrained.
     """
     from .hf.loading import from_pretrained as load

@@ -145,6 +145,16 @@ def test_decoding_ahead_waits_for_memory_and_for_what_it_made(device):
 
 
 @torch.no_grad()
+def test_what_runs_fused_is_not_decoded_ahead(device):
+    chain = torch.nn.Sequential(*(torch.nn.Linear(64, 64, bias=False, dtype=torch.bfloat16) for _ in range(2)))
+    glyd.gpu.compress(chain, exact=True)
+    x = torch.randn(ahead.LEAST_TOKENS, 64).to(torch.bfloat16)
+    chain[1].glyd_fast.fused[ahead.LEAST_TOKENS] = True
+    chain[0](x)
+    assert chain[0].glyd_fast.device.ahead.decoded == []
+
+
+@torch.no_grad()
 def test_short_prompts_and_captures_do_not_decode_ahead(device):
     chain = torch.nn.Sequential(*(torch.nn.Linear(64, 64, bias=False, dtype=torch.bfloat16) for _ in range(2)))
     glyd.gpu.compress(chain, exact=True)
@@ -153,6 +163,73 @@ def test_short_prompts_and_captures_do_not_decode_ahead(device):
     HostRuntime.captures = True
     chain(torch.randn(ahead.LEAST_TOKENS, 64).to(torch.bfloat16))
     assert HostStream.log == []
+
+
+class Attention(torch.nn.Module):
+    """q, k and v of one input, as models have them."""
+
+    def __init__(self, rows=(64, 32, 32), bias=False):
+        super().__init__()
+        for name, outputs in zip(("q_proj", "k_proj", "v_proj"), rows, strict=True):
+            module = torch.nn.Linear(128, outputs, bias=bias, dtype=torch.bfloat16)
+            module.weight.data = whole_numbers(outputs, 128, seed=ord(name[0]))
+            if bias:
+                module.bias.data = whole_numbers(outputs, seed=3)
+            self.add_module(name, module)
+
+    def forward(self, x):
+        return torch.cat([self.q_proj(x), self.k_proj(x), self.v_proj(x)], -1)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@torch.no_grad()
+def test_products_of_one_input_run_side_by_side_in_a_graph(device, bias):
+    model = Attention(bias=bias)
+    plain = copy.deepcopy(model)
+    glyd.gpu.compress(model, exact=True)
+    x = whole_numbers(4, 128)
+    expected = plain(x)
+    HostStream.log.clear()
+    assert same_bits(model(x), expected) and HostStream.log == []  # not outside of a capture
+    HostRuntime.captures = True
+    with device.counting(FUSED) as fused:
+        assert same_bits(model(x), expected)
+    assert fused == [3]
+    assert HostStream.log == [("record", 7), ("wait", 8, 1), ("record", 8), ("wait", 7, 3)]
+    assert model.q_proj.glyd_group.done is None
+    assert [module.glyd_count() for module in (model.q_proj, model.k_proj, model.v_proj)] == [2, 2, 2]
+
+
+@torch.no_grad()
+def test_what_was_launched_ahead_is_used_for_its_input_alone(device):
+    model = Attention()
+    plain = copy.deepcopy(model)
+    glyd.gpu.compress(model, exact=True)
+    HostRuntime.captures = True
+    x, other = whole_numbers(4, 128), whole_numbers(4, 128, seed=5)
+    model.q_proj(x)
+    assert same_bits(model.k_proj(other), plain.k_proj(other))
+    model.q_proj(x)
+    x.add_(1)
+    assert same_bits(model.v_proj(x), plain.v_proj(x))
+    for unusual in (whole_numbers(128, 4).t(), whole_numbers(21, 128), torch.randn(100, 128).to(torch.bfloat16)):
+        with device.counting(UNPACK) as unpacked:
+            assert same_bits(model(unusual), plain(unusual))
+        assert unpacked == [3]
+    again = copy.deepcopy(model)
+    assert again.q_proj.glyd_group is None and same_bits(again(x), plain(x))
+    glyd.set_exact(model, False)
+    assert same_bits(model(x), plain(x))
+
+
+@torch.no_grad()
+def test_merge_can_be_turned_off(device):
+    model = Attention()
+    glyd.gpu.compress(model, exact=True, merge=False)
+    HostStream.log.clear()
+    HostRuntime.captures = True
+    model(whole_numbers(4, 128))
+    assert HostStream.log == [] and model.q_proj.glyd_group is None
 
 
 @torch.no_grad()

@@ -44,7 +44,7 @@ class Ahead:
             weight = product.weight()
         self._learn(product)
         following = product.following and product.following()
-        if following is None or not may_decode(following):
+        if following is None or not may_decode(following) or following.fused.get(x.numel() // product.cols):
             return F.linear(x, weight, bias)
         # Allocated, and ready to be written, before this product is queued: the decoding need not wait for it.
         values = torch.empty((following.rows, following.cols), dtype=torch.bfloat16, device=product.torch_device)

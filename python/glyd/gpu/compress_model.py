@@ -32,7 +32,7 @@ def compress(model, *, layout="auto", exact="auto", merge=True, compile=True, ve
         module.glyd_ready = True
     if names:
         tie_names(model, names)
-    finish.settle(model, options.exact)
+    finish.settle(model, options.exact, merge=options.merge)
     if not compile and getattr(model, "generation_config", None) is not None:
         model.generation_config.disable_compile = True
     return model

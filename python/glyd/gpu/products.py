@@ -112,8 +112,12 @@ class Product:
 
     def _after(self, status, x, bias):
         if status != BUFFER_TOO_SMALL:
-            raise lib().error_of(status)
+            self.check(status)
         return self.decoded(x, bias)
+
+    def check(self, status):
+        if status:
+            raise lib().error_of(status)
 
     def general(self, x, bias):
         """As __call__, for every input that torch.nn.functional.linear takes."""
@@ -168,9 +172,9 @@ class Product:
         self.calls += 1
         return y
 
-    def launch_into(self, y, x, bias, tokens, free, matrix=0):
-        """Runs the library's product; gives its status."""
-        stream = self.stream_of(self.index)
+    def launch_into(self, y, x, bias, tokens, free, matrix=0, stream=None, early=True):
+        """Runs the library's product, on the current stream unless another is given; gives its status."""
+        stream = self.stream_of(self.index) if stream is None else stream
         return self.linear(
             self.handle,
             CALL.pack(
@@ -183,7 +187,7 @@ class Product:
                 y.data_ptr(),
                 y.stride(-2) if y.dim() > 1 and tokens > 1 else self.rows,
                 free,
-                1,
+                early,
                 self.device.workspace(stream),
                 self.device.workspace_bytes,
                 stream,
@@ -192,9 +196,7 @@ class Product:
 
     def unpack_to(self, values, stream):
         """Decodes into `values`, in the order of the source, on a stream."""
-        status = self.unpack(self.handle, values.data_ptr(), stream)
-        if status:
-            raise lib().error_of(status)
+        self.check(self.unpack(self.handle, values.data_ptr(), stream))
 
     def weight(self, dtype=torch.bfloat16):
         """[rows, cols], decoded to temporary memory."""

@@ -107,6 +107,7 @@ class Device:
         self._workspaces = {}  # stream -> tensor
         self._retired = []
         self._ahead = None
+        self._side = None  # a stream
         self._lock = threading.RLock()
         options = _capi_cuda.CudaOptions(device=index, full_precision_reduction=runtime.full_precision_reduction())
         context = ctypes.c_void_p()
@@ -128,6 +129,18 @@ class Device:
     def stream(self):
         return runtime.stream_of(self.index)
 
+    def make_side_stream(self):
+        """Gets a second stream and its workspace ready, for graphs that are captured from now on."""
+        with self._lock:
+            if self._side is None:
+                self._side = runtime.new_stream(self.index)
+            self.workspace(self._side.cuda_stream)
+
+    def side_stream(self):
+        """The second stream, if its workspace is ready: one made during a capture would be another's, too."""
+        ready = self._side is not None and self._side.cuda_stream in self._workspaces
+        return self._side if ready else None
+
     def need_workspace(self, pack_handle):
         """Makes the workspaces large enough for the fused products of this pack. Not while a graph is captured."""
         whole, fused = ctypes.c_uint64(), ctypes.c_uint64()
@@ -139,6 +152,8 @@ class Device:
                 self._workspaces.clear()
             if not runtime.capturing(self.index):
                 self._capture_workspace()
+                if self._side is not None:
+                    self.make_side_stream()
 
     def workspace(self, stream):
         """The address of the workspace of a stream.

@@ -14,7 +14,7 @@ class GlydConfig(QuantizationConfigMixin):
     """layout: "auto", "fast" or "small". exact: True, False or "auto". verify: every pack is decoded and compared.
 
     modules_to_not_convert: names of modules that stay bf16. compile: whether transformers may compile generate() with a
-    static cache, on a GPU. merge: accepted; products of one input are not merged (docs/python.md).
+    static cache, on a GPU. merge: whether q, k and v run side by side in CUDA graphs (docs/python.md).
     """
 
     def __init__(

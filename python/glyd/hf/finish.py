@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from .._errors import CorruptError, UnsupportedError
+from ..gpu import side
 from ..gpu.exactness import TOKENS, prepare_model
 from ..gpu.runtime import on_gpu
 from . import products, report, tensors
@@ -54,15 +55,16 @@ def finish_loading(model, quantizer):
     if quantizer.pre_quantized and wanted != "auto" and wanted != quantizer.quantization_config.layout:
         repack(model, wanted)
         quantizer.quantization_config.layout = wanted
-    settle(model, options.exact, decoded)
+    settle(model, options.exact, decoded, options.merge)
 
 
-def settle(model, asked, decoded_at_load=()):
+def settle(model, asked, decoded_at_load=(), merge=True):
     """The last steps of every way to a packed model: exact or free, and what the report says."""
     exact, reason, summary = choose_exact(model, asked)
     set_exact(model, exact)
     if any_on_gpu(model) and (summary is None or not exact):
         summary = prepare_model(model, TOKENS if exact else ())
+    side.link(model) if merge else side.unlink(model)
     model.glyd_state = {
         "exact": exact,
         "reason": reason,

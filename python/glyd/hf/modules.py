@@ -3,6 +3,8 @@
 Names, biases, hooks and isinstance() stay as they were. `module.weight` decodes the whole matrix each time it is read.
 """
 
+import functools
+
 import torch
 from torch import nn
 
@@ -28,6 +30,7 @@ class Packed:
     glyd_base = None  # the class the module had before it was packed
     glyd_parameters = ("weight",)
     glyd_fast = None  # on a GPU: what runs a call without gradients (gpu.products.Product); made at the first call
+    glyd_group = None  # on a GPU: products of the same input that may run beside this one (gpu.side.Group)
 
     def glyd_init(self, dtype):
         self.glyd_dtype = dtype  # of the parameter that the pack stands for
@@ -61,6 +64,7 @@ class Packed:
         return self.glyd_calls + (self.glyd_fast.calls if self.glyd_fast is not None else 0)
 
     def _apply(self, fn, recurse=True):
+        refuse_dtype(self, fn)
         self.glyd_unbind()
         return super()._apply(fn, recurse)
 
@@ -75,7 +79,45 @@ class Packed:
         state = self.__dict__.copy()
         state.pop("glyd_fast", None)
         state.pop("glyd_held", None)
+        state.pop("glyd_group", None)
         return _restore, (self.glyd_base,), state
+
+
+def refuse_dtype(module, fn):
+    """Raises where `fn`, what .to() and .half() do to each tensor of a packed module, gives its weight another dtype."""
+    found = fn(torch.empty(0, dtype=torch.bfloat16)).dtype
+    if found not in (torch.bfloat16, module.glyd_dtype):
+        name = str(found).removeprefix("torch.")
+        raise UnsupportedError(
+            f"packed weights are bfloat16 and cannot become {name}. model.dequantize().to(torch.{name}) gives a plain "
+            f"model of that dtype, glyd.from_pretrained(..., dtype=torch.{name}) one that multiplies in it, its weights "
+            "still packed."
+        )
+    if found != module.glyd_dtype and fn(torch.empty(0, dtype=module.glyd_dtype)).dtype == torch.bfloat16:
+        module.glyd_dtype = torch.bfloat16
+
+
+def guard_casts():
+    """transformers' models with packed modules refuse other dtypes before anything of them is cast."""
+    from transformers import PreTrainedModel
+
+    def guarded(name):
+        original = getattr(PreTrainedModel, name)
+
+        @functools.wraps(original)
+        def method(self, *args, **kwargs):
+            cast = {"half": torch.Tensor.half, "float": torch.Tensor.float}.get(name) or args[0]
+            for module in self.modules():
+                if isinstance(module, Packed):
+                    refuse_dtype(module, cast)
+            return original(self, *args, **kwargs)
+
+        method.glyd_guards = True
+        return method
+
+    for name in ("_apply", "half", "float"):
+        if not hasattr(getattr(PreTrainedModel, name), "glyd_guards"):
+            setattr(PreTrainedModel, name, guarded(name))
 
 
 def _read_weight(module):
@@ -115,7 +157,8 @@ class PackedMatrix(Packed):
         if not torch.compiler.is_compiling():
             fast = self.glyd_fast
             if fast is not None and not torch.is_grad_enabled():
-                return fast(x, self._parameters["bias"])
+                beside = None if self.glyd_group is None else self.glyd_group.call(self, x)
+                return fast(x, self._parameters["bias"]) if beside is None else beside
             return self.glyd_forward(x)
         if on_gpu(self._buffers[BUFFER]):
             return self.glyd_traced(x)

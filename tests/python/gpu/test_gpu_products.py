@@ -1,5 +1,7 @@
 """Products on the GPU: routes, exactness, CUDA graphs, streams, ops, gradients, memory, errors."""
 
+import copy
+
 import glyd
 import pytest
 import torch
@@ -74,6 +76,39 @@ def test_a_graph_gives_the_same_bits():
             x.copy_(inputs(tokens, 4096, seed))
             graph.replay()
             assert same_bits(y, F.linear(F.linear(x, weight), small_weight)), f"{tokens} tokens"
+
+
+class Attention(torch.nn.Module):
+    """q, k and v of one input, as models have them, and something that reads all three."""
+
+    def __init__(self, rows, cols, bias):
+        super().__init__()
+        for seed, (name, outputs) in enumerate(zip(("q_proj", "k_proj", "v_proj"), rows, strict=True)):
+            self.add_module(name, linear_of(outputs, cols, bias, seed))
+        self.o_proj = linear_of(cols, sum(rows), bias, 9)
+
+    def forward(self, x):
+        return self.o_proj(torch.cat([self.q_proj(x), self.k_proj(x), self.v_proj(x)], -1))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("rows, cols, bias", [((4096, 1024, 1024), 4096, False), ((512, 256, 256), 1024, True)])
+@torch.no_grad()
+def test_q_k_and_v_run_side_by_side_in_a_graph(rows, cols, bias, exact):
+    layers = torch.nn.Sequential(*(Attention(rows, cols, bias) for _ in range(3)))
+    plain = copy.deepcopy(layers)
+    glyd.gpu.compress(layers, exact=exact)
+    for tokens in (1, 2, 3, 7, 8, 16, 24, 32, 48, 64, 100):
+        x = inputs(tokens, cols) * 4
+        expected = plain(x) if exact else layers(x)  # both once before the capture
+        assert same_bits(layers(x), expected)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = layers(x)
+        for seed in (5, 6, 7):
+            x.copy_(inputs(tokens, cols, seed) * 4)
+            graph.replay()
+            assert same_bits(y, plain(x) if exact else layers(x)), f"{tokens} tokens"
 
 
 @torch.no_grad()

@@ -1,0 +1,112 @@
+"""Products of one input side by side: k and v on a second stream while q runs, in captured CUDA graphs.
+
+Each product keeps its own launch and so its own order of sums: the bits are those of one after another. Small matrices
+leave multiprocessors idle, which others can use. Outside of graphs the host is what takes longest, and events would cost
+it more than they save: there each product runs by itself.
+"""
+
+import weakref
+
+import torch
+
+from .products import BUFFER_TOO_SMALL
+from .runtime import device_of, on_gpu, runtime
+
+# Children of one module that multiply one input, in the order in which models call them.
+TOGETHER = (("q_proj", "k_proj", "v_proj"), ("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
+
+
+class Group:
+    """The first of its products to be called launches all; the others find theirs done."""
+
+    def __init__(self, modules):
+        self.leader, *self.followers = [weakref.ref(module) for module in modules]
+        self.done = None  # (input, its version, {module: output}), from the leader's call to the last follower's
+
+    def call(self, module, x):
+        """The module's product of x, or None where it is to run by itself."""
+        if self.leader() is module:
+            product = module.glyd_fast
+            return self._launch_all(module, x) if runtime.capturing(product.index) else None
+        if self.done is None:
+            return None
+        known, version, outputs = self.done
+        if known is not x or x._version != version:
+            self.done = None
+            return None
+        y = outputs.pop(module, None)
+        if not outputs:
+            self.done = None
+        return y
+
+    def _launch_all(self, leader, x):
+        self.done = None
+        others = [module for module in (follower() for follower in self.followers) if module is not None]
+        tokens = x.numel() // leader.glyd_fast.cols
+        device = leader.glyd_fast.device
+        if len(others) < len(self.followers) or not all(can_run(m, x, tokens, device) for m in (leader, *others)):
+            return None
+        side = device.side_stream()
+        if side is None:
+            return None
+        current = runtime.current_stream(device.index)
+        outputs = {m: x.new_empty((*x.shape[:-1], m.glyd_fast.rows)) for m in (*others, leader)}
+        side.wait_event(current.record_event())
+        # The first on a stream waits for all that was before; the next may begin to fetch its weights.
+        ran = {m: launch(m, outputs[m], x, tokens, side.cuda_stream, place > 0) for place, m in enumerate(others)}
+        ran[leader] = launch(leader, outputs[leader], x, tokens, current.cuda_stream, True)
+        current.wait_event(side.record_event())
+        outputs = {module: y for module, y in outputs.items() if ran[module]}
+        y = outputs.pop(leader, None)
+        self.done = (x, x._version, outputs) if outputs else None
+        return y
+
+
+def can_run(module, x, tokens, device):
+    """Whether the module's product of x runs fused: checked while nothing is launched yet."""
+    product, bias = module.glyd_fast, module._parameters["bias"]
+    return (
+        product is not None
+        and product.device is device
+        and bool(product.fused.get(tokens))
+        and type(x) is torch.Tensor
+        and x.dtype is torch.bfloat16
+        and x.is_contiguous()
+        and x.shape[-1] == product.cols
+        and x.get_device() == product.device_number
+        and not (product.takes_no(bias) if bias is not None else product.with_bias)
+        and not torch.is_autocast_enabled(product.autocast)
+    )
+
+
+def launch(module, y, x, tokens, stream, early):
+    """Whether it was launched: a product that would have to decode is not."""
+    product = module.glyd_fast
+    status = product.launch_into(y, x, module._parameters["bias"], tokens, product.free, 0, stream, early)
+    if status == BUFFER_TOO_SMALL:
+        return False
+    product.check(status)
+    product.calls += 1
+    return True
+
+
+def link(model):
+    """Groups the packed modules of a model that can run side by side."""
+    from ..hf.modules import BUFFER, PackedMatrix
+
+    for _, parent in model.named_modules():
+        for names in TOGETHER:
+            children = [parent._modules.get(name) for name in names]
+            if not all(isinstance(child, PackedMatrix) for child in children):
+                continue
+            packs = [child._buffers.get(BUFFER) for child in children]
+            if all(pack is not None and on_gpu(pack) for pack in packs) and len({pack.device for pack in packs}) == 1:
+                group = Group(children)
+                for child in children:
+                    child.__dict__["glyd_group"] = group
+                device_of(packs[0]).make_side_stream()
+
+
+def unlink(model):
+    for module in model.modules():
+        module.__dict__.pop("glyd_group", None)
