@@ -6,6 +6,11 @@ from ctypes import c_int, c_ssize_t, c_void_p, py_object
 from ._errors import InvalidArgumentError
 
 _SIMPLE, _WRITABLE = 0, 1
+TENSOR_HINT = (
+    ". Of a tensor, give its bytes: tensor.cpu().contiguous().view(torch.uint8).numpy(). Weights to multiply by are "
+    "packed instead: glyd.pack(directory, target) takes a checkpoint, glyd.gpu.compress(model) a model in memory, "
+    "glyd_pack in C (glyd/weights.h) one matrix"
+)
 
 
 class _PyBuffer(ctypes.Structure):  # Py_buffer of the stable ABI
@@ -48,7 +53,9 @@ class Buffer:
             elif writable:
                 problem = f"{what} cannot be written to as one block of bytes ({error})"
             else:
-                problem = f"{what} has no bytes in one block ({error}); of a tensor, give tensor.numpy()"
+                problem = f"{what} has no bytes in one block ({error})"
+                if type(data).__module__.split(".")[0] == "torch" or hasattr(data, "named_parameters"):
+                    problem += TENSOR_HINT
             raise InvalidArgumentError(problem) from None
         self.address, self.size = self._view.buf, self._view.len
 

@@ -101,6 +101,16 @@ def test_str_is_refused_with_the_remedy():
         glyd.compress(b"", unit_bytes=1000)
 
 
+def test_a_tensor_is_refused_with_what_packs_it():
+    torch = pytest.importorskip("torch")
+    weight = torch.ones(4, 4, dtype=torch.bfloat16)
+    for data in (weight, torch.nn.Linear(2, 2)):
+        with pytest.raises(glyd.InvalidArgumentError, match=r"glyd\.pack\(.*glyd\.gpu\.compress\(model\)"):
+            glyd.compress(data)
+    frame = glyd.compress(weight.cpu().contiguous().view(torch.uint8).numpy())
+    assert glyd.decompress(frame) == b"\x80\x3f" * 16
+
+
 def test_frame_info():
     info = glyd.frame_info(glyd.compress(CONTENT, "ultra", unit_bytes=UNIT, metadata=b"mine"))
     assert info["content_bytes"] == len(CONTENT) and info["level"] == "ultra" and info["units"] == 6

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from . import products
-from .modules import packed_modules
+from .modules import guard_casts, packed_modules
 from .tensors import info_of
 
 
@@ -17,7 +17,7 @@ class Report:
     def __str__(self):
         d = self.document
         lines = [
-            f"glyd: {d['packed_modules']} modules packed in {d['packs']} packs: "
+            f"glyd: {d['packed_modules']} modules packed in {d['packs']} packs{shared(d)}: "
             f"{d['packed_bytes']:,} bytes for {d['bf16_bytes']:,} of bf16 "
             f"({d['packed_bytes'] / max(d['bf16_bytes'], 1):.3f}, {d['bits']:.2f} bits a weight); "
             f"{d['other_bytes']:,} bytes unpacked",
@@ -36,6 +36,11 @@ class Report:
     __repr__ = __str__
 
 
+def shared(document):
+    """Why there are fewer packs than modules."""
+    return "".join(f", {name} sharing {other}'s" for name, other in document["shared"].items())
+
+
 def spans(numbers):
     """1, 2, 3, 5 as "1-3, 5"."""
     parts = []
@@ -52,6 +57,11 @@ def report(model):
     if not modules:
         raise ValueError("this model has no packed modules: load it with glyd.from_pretrained")
     packs = {id(pack): pack for _, module in modules for _, pack in module.glyd_packs()}
+    first, sharing = {}, {}
+    for name, module in modules:
+        for _, pack in module.glyd_packs():
+            if first.setdefault(id(pack), name) != name:
+                sharing[name] = first[id(pack)]
     layouts = {}
     for pack in packs.values():
         layouts[info_of(pack).layout] = layouts.get(info_of(pack).layout, 0) + 1
@@ -63,6 +73,7 @@ def report(model):
         {
             "packed_modules": len(modules),
             "packs": len(packs),
+            "shared": sharing,
             "packed_bytes": packed_bytes,
             "bf16_bytes": bf16_bytes,
             "other_bytes": sum(t.numel() * t.element_size() for key, t in everything.items() if key not in packs),
@@ -84,3 +95,4 @@ def install():
     from transformers import PreTrainedModel
 
     PreTrainedModel.glyd_report = report
+    guard_casts()
