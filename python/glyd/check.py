@@ -23,7 +23,7 @@ def parser():
         prog="python -m glyd.check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("model", help="a bf16 or packed directory, or a repo")
-    top.add_argument("--device", help="cuda:0 where there is one, else cpu; auto: all GPUs, as device_map='auto'")
+    top.add_argument("--device", help="cuda:0 where there is one, else cpu; auto: over all GPUs")
     top.add_argument("--layout", default="auto", help="fast or small")
     top.add_argument("--batch", default="1,3", help="numbers of prompts at once")
     top.add_argument("--lengths", default="1,17,100", help="tokens of the prompts")

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import MODELS, load_bf16, same_bits, token_ids
-from glyd.gpu import ahead, exactness, packs, runtime
+from glyd.gpu import ahead, exactness, experts_check, packs, runtime
 from glyd.hf import experts, tensors
 from gpu_host import DECODED, EXPERTS, FUSED, UNPACK, HostRuntime, HostStream, build, host_gpu
 
@@ -292,10 +292,79 @@ def test_experts(device):
         layers = model.config.num_hidden_layers
         assert launches == [2 * layers] and (found - expected).abs().max() <= 0.05 * expected.abs().max()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experts, "MOST_ROWS_PACKED", 10)
+        patch.setattr(experts.GlydExperts, "glyd_most_rows", 10)
         with device.counting(EXPERTS) as launches:
             model(ids)
         assert launches == [0]
+
+
+class Experts(torch.nn.Module):
+    """Eight experts of small whole numbers, whose products are exact in any order."""
+
+    def __init__(self, implementation):
+        super().__init__()
+        from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeConfig, Qwen3MoeExperts
+
+        sizes = {"hidden_size": 64, "moe_intermediate_size": 64, "num_experts": 8, "num_experts_per_tok": 2}
+        config = Qwen3MoeConfig(**sizes, hidden_act="relu")
+        config._experts_implementation = implementation
+        self.experts = Qwen3MoeExperts(config).to(torch.bfloat16)
+        self.experts.gate_up_proj.data = whole_numbers(8, 128, 64, seed=1)
+        self.experts.down_proj.data = whole_numbers(8, 64, 64, seed=2)
+
+    def forward(self, x):
+        generator = torch.Generator().manual_seed(x.shape[0])
+        choices = torch.stack([torch.randperm(8, generator=generator)[:2] for _ in range(x.shape[0])])
+        weights = torch.rand(x.shape[0], 2, generator=generator).to(torch.bfloat16)
+        return self.experts(x, choices, weights)
+
+
+@pytest.mark.parametrize("implementation", ["grouped_mm", "batched_mm", "eager"])
+@torch.no_grad()
+def test_experts_that_are_proven_multiply_in_one_launch(device, monkeypatch, implementation):
+    monkeypatch.setattr(experts_check, "random", lambda device, *shape: whole_numbers(*shape))
+    model = Experts(implementation)
+    plain = copy.deepcopy(model)
+    glyd.gpu.compress(model, layout="fast", exact=True)
+    for tokens in (1, 5, 40):
+        x = whole_numbers(tokens, 64, seed=tokens)
+        expected = plain(x)
+        model(x)  # what was not checked as the model was packed is now
+        for captures in (False, True):
+            HostRuntime.captures = captures
+            with device.counting(EXPERTS) as launches, device.counting(UNPACK) as unpacked:
+                assert same_bits(model(x), expected)
+            proven = implementation != "eager"
+            assert (launches, unpacked == [0]) == ([2 if proven else 0], proven), f"{tokens} tokens"
+        HostRuntime.captures = False
+
+
+@torch.no_grad()
+def test_experts_that_differ_from_the_models_own_are_decoded(device, monkeypatch):
+    monkeypatch.setattr(experts_check, "random", lambda device, *shape: whole_numbers(*shape))
+    monkeypatch.setattr(experts_check, "reference", lambda *arguments: torch.zeros(1))
+    model = Experts("grouped_mm")
+    plain = copy.deepcopy(model)
+    glyd.gpu.compress(model, layout="fast", exact=True)
+    x = torch.randn(5, 64).to(torch.bfloat16)
+    with device.counting(EXPERTS) as launches:
+        assert same_bits(model(x), plain(x))
+    assert launches == [0]
+    assert not any(experts_check.proven(model.experts, rows) for rows in (2, 10))
+
+
+@torch.no_grad()
+def test_experts_of_files_become_stacks(device, tmp_path):
+    device.agree(False)
+    glyd.pack(MODELS["tiny-qwen3-moe"], tmp_path / "packed")
+    model = glyd.from_pretrained(tmp_path / "packed", exact=True)
+    modules = [module for module in model.modules() if isinstance(module, experts.GlydExperts)]
+    assert modules and {len(module.glyd_stack_packs()) for module in modules} == {2}
+    assert not any(isinstance(child, experts.Holder) for child in model.modules())
+    reference, ids = load_bf16("tiny-qwen3-moe"), token_ids(9, 2)
+    assert same_bits(model(ids).logits, reference(ids).logits)
+    glyd.save_pretrained(model, tmp_path / "again")
+    assert same_bits(glyd.from_pretrained(tmp_path / "again", exact=True)(ids).logits, reference(ids).logits)
 
 
 @torch.no_grad()

@@ -76,7 +76,7 @@ def may_decode(product):
 
 def link(products):
     """Tells products of a model, in the order of its modules, which one comes next."""
-    for place, (product, following) in enumerate(zip(products, [*products[1:], None], strict=True)):
+    for place, (product, following) in enumerate(zip(products, [*products[1:], None], strict=False)):
         product.place = place
         near = following is not None and following.index == product.index
         product.following = weakref.ref(following) if near else None

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from .. import _capi_cuda
 from .._errors import OutOfMemoryError
-from . import ahead
+from . import ahead, experts_check
 from .library import lib
 from .runtime import on_gpu, runtime
 
@@ -139,6 +139,7 @@ class Summary:
 
     shapes: dict = field(default_factory=dict)  # (rows, cols, layout, bias) -> {tokens: "fused" or why it decodes}
     others: dict = field(default_factory=dict)  # module -> why its products do not run fused
+    experts: dict = field(default_factory=dict)  # stacks and implementation -> {route: [tokens]}
     share: float = 0.0  # the most of the weights that exact products decode and free ones would not, for WEIGHED tokens
     share_tokens: int = 0  # ... at this number of tokens
     largest: str = ""  # ... one such product, and why it decodes
@@ -159,7 +160,7 @@ class Summary:
             routes = found.setdefault(f"{rows}x{cols}{' with bias' if bias else ''} {layout}", {})
             for tokens, route in sorted(counts.items()):
                 routes.setdefault(route, []).append(tokens)
-        return found | {name: {why: []} for name, why in self.others.items()}
+        return found | self.experts | {name: {why: []} for name, why in self.others.items()}
 
 
 def describe(product, tokens):
@@ -191,7 +192,7 @@ def products_of(model):
 
     products, others = [], {}
     for name, module in packed_modules(model):
-        if isinstance(module, GlydExperts):
+        if isinstance(module, GlydExperts) and module.glyd_exact and not experts_fuse(module):
             size = sum(info_of(pack).bf16_bytes for _, pack in module.glyd_packs())
             others[name] = ("experts are decoded and multiplied by the model's own code", size)
         if not isinstance(module, PackedMatrix):
@@ -206,6 +207,23 @@ def products_of(model):
         else:
             products.append((product, info_of(pack).layout, size))
     return products, others
+
+
+def experts_fuse(module):
+    """Whether exact experts multiply from packed bytes in the prompts and steps of generate(), as far as is weighed."""
+    routes = experts_check.prepare(module, WEIGHED)
+    return bool(routes) and all(set(found) == {"fused"} for found in routes.values())
+
+
+def experts_routes(model, tokens):
+    from ..hf.experts import GlydExperts
+    from ..hf.modules import packed_modules
+
+    found = {}
+    for _, module in packed_modules(model):
+        if isinstance(module, GlydExperts) and module.glyd_exact:
+            found |= experts_check.prepare(module, tokens)
+    return found
 
 
 def weigh(summary, products, others):
@@ -232,5 +250,6 @@ def prepare_model(model, tokens=TOKENS):
     ahead.link([product for product, _, _ in products])
     summary = prepare([(product, layout) for product, layout, _ in products if product.exact], tokens)
     summary.others = {name: why for name, (why, _) in others.items()}
+    summary.experts = experts_routes(model, tokens)
     weigh(summary, products, others)
     return summary

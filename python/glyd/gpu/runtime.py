@@ -15,6 +15,7 @@ from .._errors import UnsupportedError
 from .library import lib, why_no_gpu
 
 WORKSPACE_ALIGNMENT = 256
+MOST_REMEMBERED = 4096
 
 
 class CudaRuntime:
@@ -103,6 +104,7 @@ class Device:
         self.torch_device = torch_device(index)
         self.number = index if runtime.type == "cuda" else -1  # Tensor.get_device() of what lies here
         self.verdicts = {}  # (rows, cols, tokens, bias) -> whether the fused product gave torch's bits
+        self._seen = set()
         self.workspace_bytes = 0
         self._workspaces = {}  # stream -> tensor
         self._retired = []
@@ -125,6 +127,13 @@ class Device:
 
                     self._ahead = Ahead(self.index)
         return self._ahead
+
+    def seen(self, key):
+        """Whether this was asked before; few things are remembered."""
+        before = key in self._seen
+        if len(self._seen) < MOST_REMEMBERED:
+            self._seen.add(key)
+        return before
 
     def stream(self):
         return runtime.stream_of(self.index)

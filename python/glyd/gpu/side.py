@@ -1,8 +1,8 @@
 """Products of one input side by side: k and v on a second stream while q runs, in captured CUDA graphs.
 
 Each product keeps its own launch and so its own order of sums: the bits are those of one after another. Small matrices
-leave multiprocessors idle, which others can use. Outside of graphs the host is what takes longest, and events would cost
-it more than they save: there each product runs by itself.
+leave multiprocessors idle, which others can use. Outside of graphs the host is what takes longest, and events would
+cost it more than they save: there each product runs by itself.
 """
 
 import weakref

@@ -4,15 +4,17 @@ A stack that arrives merged is one pack, the buffer `<parameter>_glyd`. Experts 
 the module gets children under the checkpoint's own names (`0.gate_proj` ...), each with a buffer `weight_glyd`, and
 `gate_up_proj[e]` is the rows of `e.gate_proj` and then of `e.up_proj`.
 
-Exact: the experts that the router chose are decoded into a smaller stack and the class's own forward runs on it, the
-choices renumbered; so whichever implementation the model is set to (grouped_mm, batched_mm, eager) gives its own bits.
 Free: each chosen expert multiplies from its packed bytes; a stack on a GPU does so in one launch, without the host.
+Exact: the same on a GPU, where that launch was seen to give the bits of what the model is set to (experts_check.py).
+Else the experts that the router chose are decoded into a smaller stack and the class's own forward runs on it, the
+choices renumbered; so whichever implementation the model is set to (grouped_mm, batched_mm, eager) gives its own bits.
 """
 
 import torch
 from torch import nn
 
 from .._errors import CorruptError
+from ..gpu.experts_check import ends_of
 from ..gpu.runtime import index_of, on_gpu, runtime
 from . import tensors
 from .modules import BUFFER, Packed, change_class, packed_class, place_for, placeholder
@@ -66,6 +68,14 @@ class GlydExperts(Packed):
             return [(getattr(self, name + SUFFIX), expert)]
         return [(getattr(self.get_submodule(part), BUFFER), 0) for part in parts[expert]]
 
+    glyd_most_rows = MOST_ROWS_PACKED
+
+    def glyd_stack_packs(self):
+        """The packs of the stacks, up and down; none where experts have packs of their own."""
+        if any(parts is not None for _, parts in self.glyd_stacks.values()):
+            return []
+        return [getattr(self, name + SUFFIX) for name in self.glyd_stacks]
+
     def glyd_stack(self, name, experts):
         """The matrices of `experts`, decoded, as the parameter holds them: [len(experts), ...]."""
         shape, parts = self.glyd_stacks[name]
@@ -97,10 +107,12 @@ class GlydExperts(Packed):
             stacks = {name: getattr(self, name) for name in self.glyd_stacks}
             return self.glyd_own_forward(stacks, (*arguments, *named.values()))
         hidden, choices, weights = arguments
-        free = not self.glyd_exact and hidden.dtype == torch.bfloat16 and hasattr(self, "has_gate")
-        free = free and not (torch.is_grad_enabled() and hidden.requires_grad) and self._glyd_can_multiply()
+        packed = hidden.dtype == torch.bfloat16 and hasattr(self, "has_gate") and self.glyd_can_multiply()
+        packed = packed and not (torch.is_grad_enabled() and hidden.requires_grad)
+        free = packed and not self.glyd_exact
         if on_gpu(hidden):
-            found = self.glyd_at_once(hidden, choices, weights) if free else None
+            at_once = free or (packed and self._glyd_is_proven(hidden, choices))
+            found = self.glyd_at_once(hidden, choices, weights) if at_once else None
             if found is not None:
                 return found
             if self.glyd_whole(choices):
@@ -115,6 +127,14 @@ class GlydExperts(Packed):
         hidden, choices, weights = arguments
         integers = isinstance(choices, torch.Tensor) and choices.dtype in (torch.int64, torch.int32)
         return integers and choices.dim() == 2 and choices.shape == weights.shape and hidden.dim() == 2
+
+    def _glyd_is_proven(self, hidden, choices):
+        """Whether the packed stacks give the bits of the implementation that the model is set to."""
+        from ..gpu import experts_check
+
+        rows = choices.numel()
+        contiguous = hidden.is_contiguous() and not torch.is_autocast_enabled(hidden.device.type)
+        return contiguous and rows <= self.glyd_most_rows and experts_check.proven(self, rows)
 
     def glyd_whole(self, choices):
         """On a GPU: whether every expert is decoded, rather than the host wait for what the router chose."""
@@ -133,7 +153,7 @@ class GlydExperts(Packed):
                 stacks[name] = parameter[experts]
         return self.glyd_own_forward(stacks, (hidden, renumbered.to(choices.dtype), weights), **members)
 
-    def _glyd_can_multiply(self):
+    def glyd_can_multiply(self):
         """The packs' rows are outputs: free products need no decoding."""
         return all(
             info_of(pack).transposed == bool(self.is_transposed)
@@ -157,11 +177,10 @@ class GlydExperts(Packed):
         tokens, k = choices.shape
         up_name = "gate_up_proj" if self.has_gate else "up_proj"
         stacked = all(self.glyd_stacks[name][1] is None for name in (up_name, "down_proj"))
-        if not stacked or tokens * k > MOST_ROWS_PACKED:
+        if not stacked or tokens * k > self.glyd_most_rows:
             return None
         expert, order = choices.reshape(-1).sort(stable=True)
-        numbers = torch.arange(self.num_experts, dtype=expert.dtype, device=expert.device)
-        ends = torch.searchsorted(expert, numbers, right=True).to(torch.int32)
+        ends = ends_of(expert, self.num_experts)
         up = self.glyd_stack_product(up_name, hidden[order // k], expert, ends)
         if up is None:
             return None
@@ -228,6 +247,32 @@ def hold_list(module, name, parts):
             else:
                 holder.register_buffer(BUFFER, place_for(pack_bytes))
     module.glyd_stacks[name] = (tuple(parameter.shape), [[part[0] for part in expert] for expert in parts])
+
+
+def gather_lists(module, pack_of):
+    """Experts that have packs of their own become one pack a stack, which a GPU multiplies by in one launch."""
+    for name, (shape, parts) in list(module.glyd_stacks.items()):
+        if parts is None:
+            continue
+        layout = info_of(module.glyd_parts(name, 0)[0][0]).layout
+        pack = pack_of(module, name, module.glyd_stack(name, range(shape[0])).to(torch.bfloat16), layout)
+        if pack.numel() >= 2 * shape[0] * shape[1] * shape[2]:
+            continue
+        for part in {part for expert in parts for part in expert}:
+            del module.get_submodule(part)._buffers[BUFFER]
+        pack._is_hf_initialized = True
+        module.register_buffer(name + SUFFIX, pack)
+        module.glyd_stacks[name] = (shape, None)
+    _drop_empty(module)
+
+
+def _drop_empty(module):
+    """Holders that hold nothing any more."""
+    for name, child in list(module._modules.items()):
+        if isinstance(child, Holder):
+            _drop_empty(child)
+            if not child._modules and not child._buffers and not child._parameters:
+                del module._modules[name]
 
 
 def _child(module, path):

@@ -11,7 +11,7 @@ from ..gpu import side
 from ..gpu.exactness import TOKENS, prepare_model
 from ..gpu.runtime import on_gpu
 from . import products, report, tensors
-from .experts import GlydExperts, Holder, check_stacks, is_experts, stack_parameters
+from .experts import GlydExperts, Holder, check_stacks, gather_lists, is_experts, stack_parameters
 from .modules import (
     BUFFER,
     GlydConv1D,
@@ -48,6 +48,8 @@ def finish_loading(model, quantizer):
     for name, module in modules:
         check_loaded(name, module)
         module.glyd_ready = True
+        if isinstance(module, GlydExperts) and any(on_gpu(pack) for _, pack in module.glyd_packs()):
+            gather_lists(module, pack_for)
     release_mapped_file(model)
     if not modules:
         raise UnsupportedError(why_nothing_is_packed(model))

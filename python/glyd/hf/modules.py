@@ -334,7 +334,7 @@ def place_for(pack_bytes):
 
 
 def change_class(module, cls):
-    """Turns a module into one of another class. A hook of accelerate holds the forward that it runs: ours, from now on."""
+    """Turns a module into one of another class. A hook of accelerate holds the forward that it runs: from now on ours."""
     module.__class__ = cls
     if "_old_forward" in module.__dict__:
         module.__dict__["_old_forward"] = cls.forward.__get__(module)
