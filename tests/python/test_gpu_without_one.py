@@ -1,5 +1,6 @@
 """The GPU side of the package over a stand-in for libglyd_cuda whose device is the CPU (gpu_host.py)."""
 
+import collections
 import copy
 import gc
 
@@ -9,8 +10,10 @@ import torch
 import torch.nn.functional as F
 from conftest import MODELS, load_bf16, same_bits, token_ids
 from glyd.gpu import ahead, exactness, experts_check, packs, runtime
-from glyd.hf import experts, tensors
+from glyd.hf import experts, finish, tensors
 from gpu_host import DECODED, EXPERTS, FUSED, UNPACK, HostRuntime, HostStream, build, host_gpu
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import AutoModelForCausalLM
 
 
 @pytest.fixture(scope="module")
@@ -365,6 +368,71 @@ def test_experts_of_files_become_stacks(device, tmp_path):
     assert same_bits(model(ids).logits, reference(ids).logits)
     glyd.save_pretrained(model, tmp_path / "again")
     assert same_bits(glyd.from_pretrained(tmp_path / "again", exact=True)(ids).logits, reference(ids).logits)
+
+
+@torch.no_grad()
+def test_a_model_with_hooks_is_packed(device):
+    """accelerate's hooks, as a model over several GPUs has them, hold the forward of each module."""
+    from accelerate import dispatch_model
+
+    device.agree(False)
+    model = AutoModelForCausalLM.from_pretrained(MODELS["tiny-qwen3"])
+    ids = token_ids(9, 2)
+    expected = model(ids).logits
+    model = dispatch_model(model, {"": "cpu"}, force_hooks=True)
+    glyd.gpu.compress(model, exact=True)
+    assert "_old_forward" in model.model.embed_tokens.__dict__
+    assert same_bits(model(ids).logits, expected)
+    assert all(model.glyd_report().to_dict()["calls"].values())
+    assert same_bits(finish.to_bf16(model)(ids).logits, expected)
+
+
+def test_a_map_that_transformers_makes_keeps_ties_together(device, monkeypatch):
+    from transformers.integrations import accelerate
+
+    seen, infer = [], accelerate.infer_auto_device_map
+
+    def noted(model, **options):
+        seen.append(dict(model.all_tied_weights_keys))
+        return infer(model, **options)
+
+    monkeypatch.setattr(accelerate, "infer_auto_device_map", noted)
+    model = glyd.from_pretrained(MODELS["tiny-qwen3"], device_map="auto", exact=True)
+    assert seen == [{"lm_head.weight": "model.embed_tokens.weight"}]
+    assert model.all_tied_weights_keys == {"lm_head.weight_glyd": "model.embed_tokens.weight_glyd"}
+    assert model.lm_head.weight_glyd is model.model.embed_tokens.weight_glyd
+
+
+class Operations(TorchDispatchMode):
+    """Counts torch's operations that would be kernels: views and allocations are none."""
+
+    NO_KERNELS = {"empty", "new_empty", "view", "_unsafe_view", "t", "transpose", "unsqueeze", "expand", "slice"}
+
+    def __init__(self):
+        super().__init__()
+        self.found = collections.Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        if name not in self.NO_KERNELS:
+            self.found[name] += 1
+        return function(*args, **(kwargs or {}))
+
+
+@torch.no_grad()
+def test_a_step_adds_no_operations_to_the_bf16_models(device):
+    """Products and the look-up are the library's; nothing else of a step may be more than in bf16."""
+    model = glyd.from_pretrained(MODELS["tiny-qwen3"], exact=False)
+    ids = token_ids(1, 4)
+    model(ids, use_cache=False)
+    counts = []
+    for each in (load_bf16("tiny-qwen3"), model):
+        with Operations() as operations:
+            each(ids, use_cache=False)
+        counts.append(operations.found)
+    plain, packed = counts
+    assert packed - plain == collections.Counter()
+    assert set(plain - packed) <= {"mm", "addmm", "linear", "embedding"} and plain != packed
 
 
 @torch.no_grad()
