@@ -95,7 +95,8 @@ def test_inputs_that_the_kernel_cannot_take(device):
     product.device_number, product.torch_device = -1, x.device
     with pytest.raises(RuntimeError):
         module(whole_numbers(1, 4, 64))
-    assert torch.equal(module.float()(x.float()), F.linear(x.float(), weight.float(), bias.float()))
+    module.bias = torch.nn.Parameter(bias.detach().float())
+    assert torch.equal(module(x.float()), F.linear(x.float(), weight.float(), bias.float()))
     for wrong in (bias.detach().float(), bias.detach().repeat(2), bias.detach().repeat(2)[::2][:32]):
         module.bias = torch.nn.Parameter(wrong)
         with device.counting(FUSED) as fused, pytest.raises(RuntimeError):
@@ -189,7 +190,7 @@ class Attention(torch.nn.Module):
 def test_products_of_one_input_run_side_by_side_in_a_graph(device, bias):
     model = Attention(bias=bias)
     plain = copy.deepcopy(model)
-    glyd.gpu.compress(model, exact=True)
+    glyd.gpu.compress(model, layout="fast", exact=True)
     x = whole_numbers(4, 128)
     expected = plain(x)
     HostStream.log.clear()
@@ -207,7 +208,7 @@ def test_products_of_one_input_run_side_by_side_in_a_graph(device, bias):
 def test_what_was_launched_ahead_is_used_for_its_input_alone(device):
     model = Attention()
     plain = copy.deepcopy(model)
-    glyd.gpu.compress(model, exact=True)
+    glyd.gpu.compress(model, layout="fast", exact=True)
     HostRuntime.captures = True
     x, other = whole_numbers(4, 128), whole_numbers(4, 128, seed=5)
     model.q_proj(x)
@@ -228,7 +229,7 @@ def test_what_was_launched_ahead_is_used_for_its_input_alone(device):
 @torch.no_grad()
 def test_merge_can_be_turned_off(device):
     model = Attention()
-    glyd.gpu.compress(model, exact=True, merge=False)
+    glyd.gpu.compress(model, layout="fast", exact=True, merge=False)
     HostStream.log.clear()
     HostRuntime.captures = True
     model(whole_numbers(4, 128))
@@ -380,7 +381,7 @@ def test_a_model_with_hooks_is_packed(device):
     ids = token_ids(9, 2)
     expected = model(ids).logits
     model = dispatch_model(model, {"": "cpu"}, force_hooks=True)
-    glyd.gpu.compress(model, exact=True)
+    glyd.gpu.compress(model, layout="fast", exact=True)
     assert "_old_forward" in model.model.embed_tokens.__dict__
     assert same_bits(model(ids).logits, expected)
     assert all(model.glyd_report().to_dict()["calls"].values())
