@@ -68,7 +68,8 @@ void declare_fit(Verb& verb) {
                   "a model directory, packed or not, a .safetensors file, or a repo id in the Hugging Face cache",
                   Offer::kPaths);
   verb.option("-g,--gpu", arguments->gpu, "SIZE",
-              "memory such as 48GB or 80GiB, a number of bytes, or a GPU's name such as H200 or RTX 4090",
+              "memory such as 48GB or 80GiB, a number of bytes, or a GPU's name such as H200 or RTX 4090; GB is 10^9 "
+              "bytes, GiB and G are 2^30",
               Offer::kChoices, {"16GB", "24GB", "48GB", "80GB", "H100", "H200"});
   verb.require_last();
   verb.option("-c,--context", arguments->context, 1, 1 << 30, "tokens of context; 8192 unless given");

@@ -69,6 +69,7 @@ int pack(const PackArguments& arguments, const Common& common) {
     Progress progress("packing", common);
     progress.goes_on();
     options.progress = &Progress::callback;
+    options.note = &Progress::note;
     options.user = &progress;
     status = glyd_checkpoint_pack(arguments.source.c_str(), arguments.target.c_str(), &options, document.out());
   }

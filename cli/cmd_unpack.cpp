@@ -18,11 +18,31 @@ struct UnpackArguments {
   bool overwrite = false, salvage = false;
 };
 
+std::string counted(uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
+std::string salvage_summary(const nlohmann::ordered_json& done) {
+  const nlohmann::ordered_json& found = done.at("salvage");
+  const uint64_t damaged = found.at("files_damaged"), changed = found.at("files_changed"),
+                 missing = found.at("files_missing"), whole = found.at("files_whole"), lost = found.at("bytes_lost");
+  std::string text = fmt::format("salvaged {}: {} of {} whole", done.at("target").get<std::string>(),
+                                 format_count(whole), counted(whole + damaged + changed + missing, "file"));
+  if (damaged > 0)
+    text += fmt::format(", {} with zeros in place of {}", format_count(damaged),
+                        counted(found.at("tensors_lost"), "tensor"));
+  if (changed > 0) text += fmt::format(", {} as now, changed since the pack", format_count(changed));
+  if (missing > 0) text += fmt::format(", {} left out", format_count(missing));
+  if (lost > 0) text += fmt::format("; {} of {} lost", format_bytes(lost), format_bytes(done.at("bytes")));
+  if (damaged + changed + missing == 0) text += "; nothing lost";
+  return text + fmt::format(" ({})\n", format_seconds(done.at("seconds")));
+}
+
 std::string summary(const nlohmann::ordered_json& done) {
+  if (done.contains("salvage")) return salvage_summary(done);
   const uint64_t files = done.at("files");
   return fmt::format("unpacked {}: {} file{}, {}, {} ({})\n", done.at("target").get<std::string>(), format_count(files),
-                     files == 1 ? "" : "s", format_bytes(done.at("bytes")),
-                     done.at("ok").get<bool>() ? "every hash checked" : "but for what follows",
+                     files == 1 ? "" : "s", format_bytes(done.at("bytes")), "every hash checked",
                      format_seconds(done.at("seconds")));
 }
 

@@ -18,7 +18,7 @@ std::string title(std::string name) {
   for (char& c : name) {
     if (c == '_') c = ' ';
   }
-  if (name.ends_with(" bytes")) name.resize(name.size() - 6);
+  if (name.ends_with(" bytes") && name != "source bytes") name.resize(name.size() - 6);
   return name;
 }
 

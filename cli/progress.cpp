@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "report.hpp"
 #include "units.hpp"
 
 namespace glyd::cli {
@@ -57,7 +58,7 @@ std::string progress_line(std::string_view action, uint64_t done, uint64_t total
 }
 
 Progress::Progress(std::string action, const Common& common, bool notes_signals)
-    : action_(std::move(action)), visible_(wants_progress(common)) {
+    : action_(std::move(action)), common_(common), visible_(wants_progress(common)) {
   if (notes_signals) interrupt_.emplace();
 }
 
@@ -70,6 +71,12 @@ int Progress::callback(void* user, uint64_t done, uint64_t total, const char* wh
   if (!progress->before_) progress->before_ = progress->goes_on_ ? done : 0;
   if (progress->visible_) progress->draw(done, total, what == nullptr ? "" : printable(what));
   return Interrupt::raised();
+}
+
+void Progress::note(void* user, const char* text) {
+  auto* progress = static_cast<Progress*>(user);
+  if (progress->drawn_) std::fputs("\r\x1b[K", stderr);
+  print_note(text, progress->common_);
 }
 
 void Progress::draw(uint64_t done, uint64_t total, std::string_view what) {

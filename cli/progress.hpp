@@ -35,12 +35,15 @@ class Progress {
 
   // For the C API: `user` is the Progress. Not 0 when a signal came.
   static int callback(void* user, uint64_t done, uint64_t total, const char* what);
+  // The same: prints the note on a line of its own.
+  static void note(void* user, const char* text);
 
  private:
   using Clock = std::chrono::steady_clock;
   void draw(uint64_t done, uint64_t total, std::string_view what);
 
   std::string action_;
+  const Common& common_;
   bool visible_;
   bool drawn_ = false;
   bool goes_on_ = false;

@@ -35,6 +35,20 @@ std::function<std::string(const std::string&)> whole_number(uint64_t least, uint
   };
 }
 
+constexpr size_t kMostOwners = 3;  // more say nothing
+
+std::vector<std::string> verbs_with(const std::string& option) {
+  std::vector<std::string> names;
+  for (const Verb& verb : all_verbs()) {
+    const bool has_it = std::any_of(verb.arguments().begin(), verb.arguments().end(), [&](const Argument& argument) {
+      const auto spellings = argument.spellings();
+      return !argument.positional && std::find(spellings.begin(), spellings.end(), option) != spellings.end();
+    });
+    if (has_it) names.push_back(verb.name);
+  }
+  return names;
+}
+
 bool is_negative_number(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9';
 }
@@ -156,6 +170,10 @@ std::string Verb::unknown_option(const std::vector<std::string>& words) const {
     const bool is_short = word[1] != '-';
     const std::string option = is_short ? word.substr(0, 2) : word.substr(0, word.find('='));
     if (!in(known, option)) {
+      // What another verb has is no slip of the pen.
+      const std::vector<std::string> owners = is_short ? std::vector<std::string>() : verbs_with(option);
+      if (!owners.empty() && owners.size() <= kMostOwners)
+        return option + fmt::format(", which belongs to `glyd {}`", fmt::join(owners, "`, `glyd "));
       const std::string meant = is_short ? "" : nearest(option, known);
       return option + (meant.empty() ? "" : "; did you mean " + meant + "?");
     }

@@ -27,6 +27,10 @@ GLYD_API void glyd_text_free(glyd_text* text) GLYD_NOEXCEPT;               // nu
 // staging directory for the next one, and the message says where).
 typedef int (*glyd_progress)(void* user, uint64_t done, uint64_t total, const char* what);
 
+// Called, from the calling thread, with what the user should know though the work goes on: that shards which a stopped
+// pack finished are packed again, and why; that a source file was replaced after it was packed. One line, no newline.
+typedef void (*glyd_note)(void* user, const char* text);
+
 typedef struct glyd_pack_options {
   size_t struct_size;
   glyd_layout layout;      // AUTO, FAST or SMALL
@@ -37,6 +41,7 @@ typedef struct glyd_pack_options {
   const char* revision;    // repo id sources: branch, tag or commit; null: "main"
   glyd_progress progress;  // null: none
   void* user;
+  glyd_note note;  // null: none
 } glyd_pack_options;
 
 // Packs `source` into the new directory `target`. Document: {"target", "layout", "tensors_packed", "tensors_carried",
@@ -71,8 +76,10 @@ typedef struct glyd_unpack_options {
 } glyd_unpack_options;
 
 // Restores the source: a directory, or the one file it was. Refuses everything that verify refuses, unless it is to
-// salvage. Document: {"target", "files", "bytes", "seconds", "faults", "ok"}; also given with the error of a salvage
-// that did not find everything.
+// salvage. Document: {"target", "files", "bytes", "seconds", "faults", "ok"}: files that were restored, and the
+// source's bytes. Of a salvage there is "salvage": {"files_whole", "files_damaged" (zeros in place of some tensors),
+// "files_changed" (as they are now), "files_missing", "tensors_lost", "bytes_lost"} too; its document is also given
+// with the error of one that did not find everything.
 GLYD_API glyd_status glyd_checkpoint_unpack(const char* directory, const char* target,
                                             const glyd_unpack_options* options, glyd_text** document) GLYD_NOEXCEPT;
 

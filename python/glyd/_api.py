@@ -3,9 +3,10 @@
 import ctypes
 import json
 import os
+import warnings
 
 from . import _fit
-from ._capi import FitOptions, Layout, PackOptions, Progress, SizesOptions, UnpackOptions, VerifyOptions, lib
+from ._capi import FitOptions, Layout, Note, PackOptions, Progress, SizesOptions, UnpackOptions, VerifyOptions, lib
 from ._errors import CancelledError, InvalidArgumentError, NotFoundError
 
 
@@ -30,8 +31,17 @@ class _Watch:
         self._callback = callback
         self._raised = None
         self.function = Progress(self._step)
+        self.note = Note(self._note)
+
+    def _note(self, _user, text):
+        try:
+            warnings.warn(text.decode("utf-8", "replace"), stacklevel=5)
+        except BaseException as error:  # a filter that makes warnings errors: the next step stops
+            self._raised = error
 
     def _step(self, _user, done, total, what):
+        if self._raised is not None:
+            return 1
         try:
             if self._callback is not None and self._callback(done, total, what.decode("utf-8", "replace")):
                 return 1
@@ -73,7 +83,8 @@ def pack(
 ):
     """Packs a model directory, one .safetensors file or a cached repo into the new directory `target`.
 
-    `progress(done, total, what)` is called now and then; a true result stops the work.
+    `progress(done, total, what)` is called now and then; a true result stops the work. What should be known though the
+    work goes on (shards of a stopped pack that are packed again) is a warning.
     """
     if layout not in ("auto", "fast", "small", "mma12", "mma"):  # raw is what single tensors get, not to be asked for
         raise InvalidArgumentError(f"unknown layout {layout!r}: choose 'fast', 'small' or 'auto'")
@@ -86,6 +97,7 @@ def pack(
         hash_files=hash_files,
         revision=optional_bytes(revision),
         progress=watch.function,
+        note=watch.note,
     )
     return watch.run(lib().glyd_checkpoint_pack, path_bytes(source), path_bytes(target), ctypes.byref(options))
 

@@ -16,6 +16,7 @@ Status = c_int  # enum glyd_status
 Layout = c_int  # enum glyd_layout
 Level = c_int  # enum glyd_level
 Progress = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint64, c_char_p)
+Note = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 CodecProgress = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64)
 ReadAt = ctypes.CFUNCTYPE(Status, c_void_p, c_uint64, c_void_p, c_size_t)  # glyd_read_at
 Write = ctypes.CFUNCTYPE(Status, c_void_p, c_void_p, c_size_t)  # glyd_write
@@ -66,6 +67,7 @@ class PackOptions(Sized):  # glyd_pack_options
         ("revision", c_char_p),
         ("progress", Progress),
         ("user", c_void_p),
+        ("note", Note),
     ]
 
 

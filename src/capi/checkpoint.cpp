@@ -58,6 +58,7 @@ glyd_status glyd_checkpoint_pack(const char* source, const char* target, const g
     options.revision = read.revision;
     options.glyd_version = GLYD_VERSION;
     options.progress = progress_of(read.progress, read.user);
+    if (read.note != nullptr) options.note = [&read](const char* text) { read.note(read.user, text); };
     return pack_checkpoint(from, to, options);
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct PackOptions {
   const char* revision = nullptr;
   std::string glyd_version;
   ProgressCallback progress;
+  std::function<void(const char* text)> note;  // what the user should know though the pack goes on
 };
 Result<OrderedJson> pack_checkpoint(const std::string& source, const std::string& target, const PackOptions& options);
 

@@ -61,7 +61,7 @@ Result<OrderedJson> inspect_packed(const std::string& path) {
     GLYD_CHECK(packed.open_shard(i));  // its structure is checked, as a loader does
     const auto& file = manifest.source_files[i];
     shards.push_back(
-        {{"file", file.shard}, {"bytes", file.shard_bytes}, {"source", file.path}, {"source_bytes", file.bytes}});
+        {{"file", file.shard}, {"bytes", file.shard_bytes}, {"source_file", file.path}, {"source_bytes", file.bytes}});
   }
   for (const auto& file : manifest.files) files.push_back({{"path", file.path}, {"bytes", file.bytes}});
   return OrderedJson{{"kind", "packed checkpoint"},
@@ -78,6 +78,7 @@ Result<OrderedJson> inspect_packed(const std::string& path) {
                      {"bf16_bytes", bf16_bytes},
                      {"packed_bytes", packed_bytes},
                      {"bits_per_weight", bits_a_weight(packed_bytes, bf16_bytes)},
+                     {"config_changed", packed.config_changed()},
                      {"shards", std::move(shards)},
                      {"files", std::move(files)},
                      {"tensors", std::move(tensors)}};

@@ -7,6 +7,7 @@ namespace glyd {
 namespace {
 
 constexpr uint64_t kMostJournalBytes = kMostManifestBytes;
+constexpr const char* kUnreadable = "what a stopped pack left there, whose journal.json cannot be read";
 
 OrderedJson shard_json(const FinishedShard& shard) {
   OrderedJson tensors = OrderedJson::object();
@@ -41,6 +42,8 @@ OrderedJson Journal::describe(size_t index) const {
   return {{"path", file.path},
           {"bytes", file.bytes},
           {"modified_ns", file.modified_ns},
+          {"changed_ns", file.changed_ns},
+          {"inode", file.inode},
           {"header_sha256", sha256_hex(as_bytes(source_->headers[index].text))}};
 }
 
@@ -49,17 +52,55 @@ Journal Journal::open(const Staging& staging, const Source& source, OrderedJson 
   journal.staging_ = &staging;
   journal.source_ = &source;
   journal.settings_ = std::move(settings);
-  if (const auto text = read_text_file(staging.journal_path(), kMostJournalBytes)) journal.read(text.value());
+  const auto text = read_text_file(staging.journal_path(), kMostJournalBytes);
+  if (text) journal.read(text.value());
+  if (!text && text.error().status != GLYD_ERROR_NOT_FOUND) journal.unusable_ = kUnreadable;
   return journal;
+}
+
+// What differs, in words.
+std::string Journal::other_settings(const Json& found, size_t shards) const {
+  std::vector<std::string> differences;
+  for (const auto& [name, now] : settings_.items()) {
+    const auto then = found.is_object() ? found.find(name) : found.end();
+    if (then == found.end() || *then == Json::parse(now.dump())) continue;
+    const auto text = [](const auto& value) {
+      return value.is_string() ? value.template get<std::string>() : value.dump();
+    };
+    differences.push_back(fmt::format("{} {}, now {}", name, text(*then), text(now)));
+  }
+  return fmt::format("{} shard{} of a stopped pack with other options ({})", shards, shards == 1 ? "" : "s",
+                     differences.empty() ? "of another version" : fmt::format("{}", fmt::join(differences, "; ")));
+}
+
+std::string Journal::left_out() const {
+  const std::string place = staging_->directory().string();
+  if (!unusable_.empty()) return fmt::format("{}: not used, and packed again: {}", place, unusable_);
+  std::vector<std::string> changed, damaged;
+  for (const Entry& entry : entries_) {
+    if (entry.index >= source_->tensor_files.size() || finished(entry.index)) continue;
+    (has_same_source(entry) ? damaged : changed).push_back(source_->tensor_files[entry.index].path);
+  }
+  if (changed.empty() && damaged.empty()) return "";
+  std::string reasons;
+  if (!changed.empty()) reasons = some_of(changed) + " (changed or replaced since a pack that was stopped)";
+  if (!damaged.empty())
+    reasons += fmt::format("{}{} (its shard there is not whole)", reasons.empty() ? "" : ", ", some_of(damaged));
+  return fmt::format("{}: packed again: {}", place, reasons);
 }
 
 void Journal::read(const std::string& text) {
   const auto document = parse_json_strict(text, "journal");
+  unusable_ = kUnreadable;
   if (!document || !document.value().is_object()) return;
   const auto settings = document.value().find("settings");
   const auto shards = document.value().find("shards");
   if (settings == document.value().end() || shards == document.value().end() || !shards->is_array()) return;
-  if (*settings != Json::parse(settings_.dump())) return;
+  unusable_.clear();
+  if (*settings != Json::parse(settings_.dump())) {
+    unusable_ = other_settings(*settings, shards->size());
+    return;
+  }
   for (const Json& value : *shards) {
     auto entry = entry_from_json(value);
     if (entry) entries_.push_back(std::move(entry).value());
@@ -77,11 +118,13 @@ Result<Journal::Entry> Journal::entry_from_json(const Json& value) {
 
 std::optional<FinishedShard> Journal::finished(size_t index) const {
   for (const Entry& entry : entries_) {
-    if (entry.index != index || Json(entry.source) != Json(describe(index)) || !is_whole(entry.shard)) continue;
+    if (entry.index != index || !has_same_source(entry) || !is_whole(entry.shard)) continue;
     return entry.shard;
   }
   return std::nullopt;
 }
+
+bool Journal::has_same_source(const Entry& entry) const { return Json(entry.source) == Json(describe(entry.index)); }
 
 // The file was synced before the journal named it; its size and header are looked at all the same.
 bool Journal::is_whole(const FinishedShard& shard) const {

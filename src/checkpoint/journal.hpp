@@ -24,7 +24,8 @@ class Journal {
   // Remembers a shard that has been synced.
   Result<void> add(size_t index, const FinishedShard& shard);
 
-  bool empty() const { return entries_.empty(); }
+  // Which shards of an earlier pack are not used, and why; "" if there are none.
+  std::string left_out() const;
 
  private:
   struct Entry {
@@ -35,11 +36,14 @@ class Journal {
   OrderedJson describe(size_t index) const;
   static Result<Entry> entry_from_json(const Json& value);
   void read(const std::string& text);
+  std::string other_settings(const Json& found, size_t shards) const;
+  bool has_same_source(const Entry& entry) const;
   bool is_whole(const FinishedShard& shard) const;
 
   const Staging* staging_ = nullptr;
   const Source* source_ = nullptr;
   OrderedJson settings_;
+  std::string unusable_;  // why nothing of an earlier pack is used
   std::vector<Entry> entries_;
 };
 

@@ -59,6 +59,7 @@ class Packer {
     manifest_.repo = source_.repo;
     manifest_.revision = source_.revision;
     GLYD_CHECK(make_directory(staging_.new_path()));
+    if (const std::string unused = journal_.left_out(); !unused.empty()) say(unused);
     GLYD_CHECK(remove_all_but_finished());
     GLYD_CHECK(count_finished());
     GLYD_CHECK(check_space(staging_.target().parent_path(), least_bytes()));
@@ -70,10 +71,12 @@ class Packer {
     GLYD_CHECK(add_index());
     GLYD_CHECK(add_manifest());
     GLYD_CHECK(sync_directories());
-    return progress_.finish(staging_.target().string());
+    GLYD_CHECK(progress_.finish(staging_.target().string()));
+    say_what_was_replaced();
+    return Ok{};
   }
 
-  // After a stop, and an error that trying again may cure, what is whole stays for the next pack.
+  // After a stop or an error what is whole stays for the next pack.
   void keep_finished(Error& error) {
     if (finished_shards() == 0 || !remove_all_but_finished()) return;
     staging_.keep();
@@ -111,6 +114,23 @@ class Packer {
   }
 
  private:
+  void say(const std::string& note) const {
+    if (options_.note) options_.note(note.c_str());
+  }
+
+  // What was packed is whole all the same: each file was as listed when its last byte had been read.
+  void say_what_was_replaced() const {
+    std::vector<std::string> replaced;
+    for (const auto* files : {&source_.tensor_files, &source_.other_files}) {
+      for (const auto& file : *files) {
+        if (was_replaced(file)) replaced.push_back(file.path);
+      }
+    }
+    if (replaced.empty()) return;
+    say(fmt::format("{}: changed since it was packed, a moment ago: {}; {} holds what was there before",
+                    source_.root.string(), some_of(replaced), staging_.target().string()));
+  }
+
   uint64_t total_bytes() const {
     uint64_t total = source_.bytes();
     if (options_.hash_files) {
@@ -200,8 +220,12 @@ class Packer {
   Result<void> add_file(const SourceFile& file) {
     if (file.path == kConfigName) return Ok{};
     GLYD_CHECK(make_parents(staging_.new_path(), file.path));
-    GLYD_TRY(std::string hash, copy_whole_file(file.absolute, file.bytes, staging_.new_path() / file.path, file.mode,
-                                               progress_, file.path));
+    GLYD_TRY(const File input, File::open_read(file.absolute));
+    GLYD_CHECK(check_unchanged(file, input));
+    GLYD_TRY(File output, File::create(staging_.new_path() / file.path));
+    GLYD_TRY(std::string hash, copy_range(input, 0, file.bytes, &output, progress_, file.path));
+    GLYD_CHECK(check_unchanged(file, input));
+    GLYD_CHECK(finish_file(output, file.mode));
     manifest_.files.push_back({file.path, file.bytes, std::move(hash), file.mode});
     target_bytes_ += file.bytes;
     return Ok{};
@@ -323,7 +347,7 @@ Result<OrderedJson> pack_checkpoint(const std::string& source_text, const std::s
            Staging::open(target, options.overwrite, [&](const fs::path& path) { return may_replace(path, source); }));
   Packer packer(source, config, options, staging);
   if (auto done = packer.run(); !done) {
-    const bool resumable = done.error().status == GLYD_ERROR_IO || done.error().status == GLYD_ERROR_CANCELLED;
+    const bool resumable = done.error().status != GLYD_ERROR_INTERNAL;
     Error error = with_space_needed(std::move(done).error(), staging.directory(), packer.needed_bytes());
     if (resumable) packer.keep_finished(error);
     return error;

@@ -6,6 +6,7 @@
 
 #include "base/sha256.hpp"
 #include "checkpoint/foreign.hpp"
+#include "checkpoint/model_config.hpp"
 #include "checkpoint/shard_writer.hpp"
 #include "checkpoint/source.hpp"
 #include "checkpoint/streams.hpp"
@@ -102,6 +103,14 @@ Result<void> PackedDirectory::check_index_hash() const {
   if (sha256_hex(as_bytes(text.value())) == manifest_.index_sha256) return Ok{};
   return corrupt("{}: does not have the sha256 that {} gives: damaged; {}", path.string(), kManifestName,
                  kDamageRemedy);
+}
+
+bool PackedDirectory::config_changed() const {
+  std::error_code error;
+  const fs::path path = root_ / kConfigName;
+  if (!manifest_.config) return fs::exists(path, error);
+  const auto text = read_text_file(path, 2 * kMostConfigBytes);
+  return !text || sha256_hex(as_bytes(text.value())) != manifest_.config->sha256;
 }
 
 Result<Shard> PackedDirectory::open_damaged_shard(size_t index) const {

@@ -53,6 +53,9 @@ class PackedDirectory {
   // Loaders find the tensors by the shards' index.
   Result<void> check_index_hash() const;
 
+  // True if config.json is not the one that was packed: missing, or edited since, which may be meant.
+  bool config_changed() const;
+
   // A shard that open_shard refuses, its tensors where the manifest's sizes put them: any of them may be damaged.
   Result<Shard> open_damaged_shard(size_t index) const;
 
@@ -68,7 +71,7 @@ class PackedDirectory {
   // pieces were handed over: what is made of them counts once this returns.
   using Sink = std::function<Result<void>(ByteSpan bytes)>;
   // Told of each damaged tensor, so that the others are read too; without it the first one ends the walk.
-  using OnFault = std::function<void(Error fault)>;
+  using OnFault = std::function<void(const ShardTensor& tensor, Error fault)>;
   struct TensorWalk {
     Sink sink;
     OnFault on_fault;

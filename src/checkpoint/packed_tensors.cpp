@@ -83,7 +83,7 @@ Result<void> PackedDirectory::settle(const Shard& shard, Pending& pending, const
   pending.bytes = AlignedBuffer();
   if (same) return Ok{};
   if (!walk.on_fault) return wrong_hash(shard, *pending.tensor);
-  walk.on_fault(wrong_hash(shard, *pending.tensor));
+  walk.on_fault(*pending.tensor, wrong_hash(shard, *pending.tensor));
   return Ok{};
 }
 
@@ -109,7 +109,7 @@ Result<void> PackedDirectory::check_batch(const Shard& shard, size_t begin, size
   for (size_t i = 0; i < loaded.size(); ++i) {
     const ShardTensor& tensor = shard.tensors[begin + i];
     if (faults[i]) {
-      walk.on_fault(*std::move(faults[i]));
+      walk.on_fault(tensor, *std::move(faults[i]));
       GLYD_CHECK(hand_zeros(tensor.source->bytes(), walk));
     } else {
       if (alone) pending.tensor = &tensor, pending.bytes = std::move(loaded[i]);
@@ -136,7 +136,7 @@ Result<void> PackedDirectory::check_tensors(const Shard& shard, int threads, Pro
     auto done = stream_carried(shard, first, progress, walk);
     if (done) continue;
     if (!walk.on_fault || !is_fault(done.error())) return done;
-    walk.on_fault(std::move(done).error());
+    walk.on_fault(first, std::move(done).error());
     GLYD_CHECK(hand_zeros(first.source->bytes(), walk));
   }
   return settle(shard, pending, walk);

@@ -60,6 +60,13 @@ class Restorer {
 
   bool wanted(const std::string& path) const { return !missing_.contains(path); }
 
+  void count(uint64_t Losses::*files, uint64_t bytes) const {
+    if (options_.losses == nullptr) return;
+    ++(options_.losses->*files);
+    options_.losses->bytes += bytes;
+  }
+  uint64_t fault_count() const { return options_.faults == nullptr ? 0 : options_.faults->count(); }
+
   Result<void> listing() {
     std::vector<std::string> ignored;
     auto foreign = packed_.foreign_files(ignored);
@@ -150,8 +157,14 @@ class Restorer {
 
   Result<void> carried_file(const std::string& from, const std::string& to, uint64_t bytes, uint64_t mode,
                             const std::string& sha256) {
-    if (!wanted(from)) return Ok{};
-    return note(copy_carried(from, to, bytes, mode, sha256), "; restored as it is now");
+    if (!wanted(from)) {
+      count(&Losses::files_missing, bytes);
+      return Ok{};
+    }
+    const uint64_t faults = fault_count();
+    GLYD_CHECK(note(copy_carried(from, to, bytes, mode, sha256), "; restored as it is now"));
+    if (fault_count() != faults) count(&Losses::files_changed, 0);
+    return Ok{};
   }
 
   // Salvage copies a file that was changed as it is: text that somebody edited is worth more than none.
@@ -177,7 +190,10 @@ class Restorer {
 
   Result<void> source_file(size_t index) {
     const ManifestSourceFile& file = manifest_.source_files[index];
-    if (!wanted(file.shard)) return Ok{};
+    if (!wanted(file.shard)) {
+      count(&Losses::files_missing, file.bytes);
+      return Ok{};
+    }
     bool whole = true;
     auto shard = packed_.open_shard(index);
     if (!shard) {
@@ -186,7 +202,10 @@ class Restorer {
       if (!options_.salvage) return Ok{};
       shard = packed_.open_damaged_shard(index);
     }
-    if (!shard) return note(std::move(shard).error(), "; left out");
+    if (!shard) {
+      count(&Losses::files_missing, file.bytes);
+      return note(std::move(shard).error(), "; left out");
+    }
     return restore_file(shard.value(), file, whole);
   }
 
@@ -199,6 +218,7 @@ class Restorer {
       GLYD_TRY(output, File::create(*out_ / file.path));
     }
     Sha256 hash;
+    bool as_it_was = true;
     PackedDirectory::TensorWalk walk;
     walk.sink = [&](ByteSpan bytes) -> Result<void> {
       if (file.sha256) hash.update(bytes);
@@ -206,8 +226,9 @@ class Restorer {
     };
     walk.whole_only = options_.salvage;
     if (options_.faults != nullptr) {
-      walk.on_fault = [&](Error fault) {
-        whole = false;
+      walk.on_fault = [&](const ShardTensor& tensor, Error fault) {
+        whole = as_it_was = false;
+        if (options_.losses != nullptr) ++options_.losses->tensors, options_.losses->bytes += tensor.source->bytes();
         (void)note(std::move(fault), "; zeros in its place");
       };
     }
@@ -218,10 +239,12 @@ class Restorer {
     GLYD_CHECK(progress_.advance(8 + file.header.size(), file.path));
     GLYD_CHECK(packed_.check_tensors(shard, options_.threads, progress_, walk));
     if (whole && file.sha256 && hash.hex() != *file.sha256) {
+      as_it_was = false;
       GLYD_CHECK(note(corrupt("{}: the file restored from it, {}, does not have the sha256 that {} gives",
                               shard.file.path(), file.path, kManifestName),
                       "; restored all the same"));
     }
+    if (!as_it_was) count(&Losses::files_damaged, 0);
     return out_ ? finish_file(output, file.mode) : Ok{};
   }
 

@@ -11,6 +11,14 @@
 
 namespace glyd {
 
+// What a salvage could not bring back as it was.
+struct Losses {
+  uint64_t files_damaged = 0;  // zeros in place of some of their tensors
+  uint64_t files_changed = 0;  // carried files, restored as they are now
+  uint64_t files_missing = 0;  // left out
+  uint64_t tensors = 0, bytes = 0;
+};
+
 struct RestoreOptions {
   int threads = 0;
   // The source is written again below it (for a file source: as the file of this name). On an error it may hold
@@ -20,6 +28,7 @@ struct RestoreOptions {
   // With `out` and `faults`: only what the source held is of interest. Whatever of it can be read is restored, zeros in
   // place of damaged tensors.
   bool salvage = false;
+  Losses* losses = nullptr;                     // of a salvage
   std::vector<std::string>* ignored = nullptr;  // gets the files that are not of the checkpoint and do not matter
 };
 

@@ -1,8 +1,5 @@
 #include "checkpoint/shard_writer.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <cstring>
 #include <unordered_set>
 
@@ -52,6 +49,7 @@ class ShardWriter {
   Result<FinishedShard> write(const std::filesystem::path& path) {
     GLYD_CHECK(choose());
     GLYD_TRY(input_, File::open_read(file_.absolute));
+    GLYD_CHECK(check_unchanged(file_, input_));  // its header was read from a file of this name, a while ago
     GLYD_TRY(output_, File::create(path));
     // The header's length is not known before the packs are: room for the longest possible is left, and filled with
     // spaces.
@@ -62,7 +60,7 @@ class ShardWriter {
     if (options_.hash_file) {
       GLYD_TRY(finished_.source_sha256, copy_range(input_, 0, input_.size(), nullptr, progress_, file_.path));
     }
-    GLYD_CHECK(check_unchanged());
+    GLYD_CHECK(check_unchanged(file_, input_));
     const std::string header = write_safetensors_header(shard_metadata(), written_, room.size());
     if (header.size() != room.size())
       return internal("{}: shard header of {} bytes, {} kept free", path.string(), header.size(), room.size());
@@ -188,17 +186,6 @@ class ShardWriter {
       written_.push_back(std::move(carried));
       finished_.tensors.emplace_back(
           entry.name, ManifestTensor{index_, entry.dtype, entry.shape, std::move(hash).value(), std::nullopt});
-    }
-    return Ok{};
-  }
-
-  Result<void> check_unchanged() const {
-    struct stat info {};
-    if (::fstat(input_.descriptor(), &info) != 0) return errno_error("stat", file_.absolute);
-    const int64_t modified_ns = static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
-    if (static_cast<uint64_t>(info.st_size) != file_.bytes || modified_ns != file_.modified_ns) {
-      return mismatch("{}: changed while it was being packed; pack again when nothing writes to it",
-                      file_.absolute.string());
     }
     return Ok{};
   }

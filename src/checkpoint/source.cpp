@@ -26,17 +26,23 @@ constexpr uint64_t kMostIndexBytes = uint64_t{256} << 20;
 constexpr size_t kMostNamesInError = 5;
 constexpr size_t kMostDepth = 64;
 
-SourceFile describe(std::string path, fs::path absolute, const struct stat& info) {
-  return {std::move(path), std::move(absolute), static_cast<uint64_t>(info.st_size),
-          static_cast<uint32_t>(info.st_mode & 0777),
-          static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+int64_t nanoseconds(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-std::string some_of(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMostNamesInError);
-  std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
+SourceFile describe(std::string path, fs::path absolute, const struct stat& info) {
+  return {std::move(path),
+          std::move(absolute),
+          static_cast<uint64_t>(info.st_size),
+          static_cast<uint32_t>(info.st_mode & 0777),
+          nanoseconds(info.st_mtim),
+          nanoseconds(info.st_ctim),
+          info.st_ino};
+}
+
+bool has_its_bytes(const SourceFile& listed, const struct stat& info) {
+  return listed.bytes == static_cast<uint64_t>(info.st_size) && listed.inode == info.st_ino &&
+         listed.modified_ns == nanoseconds(info.st_mtim);
 }
 
 class Lister {
@@ -240,6 +246,13 @@ Result<void> open_one_file(Source& source) {
 
 }  // namespace
 
+std::string some_of(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kMostNamesInError);
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
+}
+
 uint64_t Source::bytes() const {
   uint64_t total = 0;
   for (const auto& file : tensor_files) total += file.bytes;
@@ -251,6 +264,19 @@ const SourceFile* Source::find_other(std::string_view path) const {
   const auto found =
       std::find_if(other_files.begin(), other_files.end(), [&](const SourceFile& file) { return file.path == path; });
   return found == other_files.end() ? nullptr : &*found;
+}
+
+Result<void> check_unchanged(const SourceFile& listed, const File& opened) {
+  struct stat info {};
+  if (::fstat(opened.descriptor(), &info) != 0) return errno_error("stat", listed.absolute);
+  if (has_its_bytes(listed, info) && listed.changed_ns == nanoseconds(info.st_ctim)) return Ok{};
+  return mismatch("{}: changed or replaced while it was being packed; pack again when nothing writes to it",
+                  listed.absolute.string());
+}
+
+bool was_replaced(const SourceFile& listed) {
+  struct stat info {};
+  return ::stat(listed.absolute.c_str(), &info) != 0 || !has_its_bytes(listed, info);
 }
 
 Result<Listing> list_directory(const fs::path& root, const SkipPath& skip) {

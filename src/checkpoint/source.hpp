@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
 #include "checkpoint/safetensors.hpp"
 
@@ -19,7 +20,10 @@ struct SourceFile {
   std::filesystem::path absolute;  // links resolved
   uint64_t bytes = 0;
   uint32_t mode = 0644;
-  int64_t modified_ns = 0;
+  // Which file it was and in which state. The time of change (ctime) is the kernel's own: a file put in this one's
+  // place has another, even where its size and time of modification are the same.
+  int64_t modified_ns = 0, changed_ns = 0;
+  uint64_t inode = 0;
 };
 
 struct Source {
@@ -38,6 +42,12 @@ struct Source {
 // `revision` null: "main" for repo ids; given for a path it is an error.
 Result<Source> open_source(const std::string& text, const char* revision);
 
+// An error unless the opened file is the one that was listed, and still as it was then.
+Result<void> check_unchanged(const SourceFile& listed, const File& opened);
+
+// True if another file is at its place now, or other bytes are in it; permissions and names do not matter.
+bool was_replaced(const SourceFile& listed);
+
 // Where a source text leads: the canonical directory or file, with name, repo and revision set and nothing read.
 Result<Source> locate_source(const std::string& text, const char* revision);
 
@@ -52,5 +62,8 @@ struct Listing {
 // What `skip` is true for (a path in the directory) is not looked at, with all below it.
 using SkipPath = std::function<bool(const std::string& path)>;
 Result<Listing> list_directory(const std::filesystem::path& root, const SkipPath& skip = {});
+
+// The first few names, and how many more there are.
+std::string some_of(const std::vector<std::string>& names);
 
 }  // namespace glyd

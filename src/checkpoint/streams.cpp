@@ -41,17 +41,6 @@ Result<void> finish_file(File& file, uint64_t mode) {
   return file.close();
 }
 
-Result<std::string> copy_whole_file(const fs::path& from, uint64_t bytes, const fs::path& to, uint64_t mode,
-                                    Progress& progress, const std::string& what) {
-  GLYD_TRY(const File source, File::open_read(from));
-  if (source.size() != bytes)
-    return mismatch("{}: {} bytes, not {}: it changed, or is damaged", from.string(), source.size(), bytes);
-  GLYD_TRY(File target, File::create(to));
-  GLYD_TRY(std::string hash, copy_range(source, 0, bytes, &target, progress, what));
-  GLYD_CHECK(finish_file(target, mode));
-  return hash;
-}
-
 Result<void> make_directory(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

@@ -29,10 +29,6 @@ class HashTask {
 Result<std::string> copy_range(const File& from, uint64_t offset, uint64_t bytes, File* to, Progress& progress,
                                const std::string& what);
 
-// A whole file, synced; its mode is set. An existing `to` is an error.
-Result<std::string> copy_whole_file(const std::filesystem::path& from, uint64_t bytes, const std::filesystem::path& to,
-                                    uint64_t mode, Progress& progress, const std::string& what);
-
 // Sync, mode (0-0777), close.
 Result<void> finish_file(File& file, uint64_t mode);
 

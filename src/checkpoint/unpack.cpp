@@ -68,6 +68,11 @@ Result<OrderedJson> unpack_checkpoint(const std::string& directory, const std::s
   GLYD_TRY(Staging staging, Staging::open(target, options.overwrite,
                                           [&](const fs::path& path) { return may_replace(path, packed.manifest()); }));
   std::error_code error;
+  if (fs::exists(staging.journal_path(), error)) {
+    staging.keep();
+    return exists("{}: holds what a stopped pack to {} finished; run that pack again, or remove the directory",
+                  staging.directory().string(), target.string());
+  }
   fs::remove_all(staging.new_path(), error);  // of an unpack that was killed
   if (is_believable(packed)) GLYD_CHECK(check_space(target.parent_path(), packed.source_bytes()));
   Progress progress(options.progress, packed.source_bytes());
@@ -76,6 +81,8 @@ Result<OrderedJson> unpack_checkpoint(const std::string& directory, const std::s
   how.out = staging.new_path();
   how.faults = options.salvage ? &faults : nullptr;
   how.salvage = options.salvage;
+  Losses losses;
+  how.losses = options.salvage ? &losses : nullptr;
   if (auto done = check_everything(packed, how, progress); !done)
     return with_space_needed(std::move(done).error(), staging.directory(), packed.source_bytes());
   GLYD_CHECK(progress.finish(target.string()));
@@ -87,6 +94,16 @@ Result<OrderedJson> unpack_checkpoint(const std::string& directory, const std::s
                        {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
                        {"faults", faults.json()},
                        {"ok", faults.empty()}};
+  if (options.salvage) {
+    document["files"] = packed.source_files() - losses.files_missing;
+    document["salvage"] = {
+        {"files_whole", packed.source_files() - losses.files_damaged - losses.files_changed - losses.files_missing},
+        {"files_damaged", losses.files_damaged},
+        {"files_changed", losses.files_changed},
+        {"files_missing", losses.files_missing},
+        {"tensors_lost", losses.tensors},
+        {"bytes_lost", losses.bytes}};
+  }
   if (report != nullptr) *report = document;
   if (!faults.empty()) return faults.as_error();
   return document;

@@ -18,6 +18,7 @@ SCALARS = {
     "glyd_status": _capi.Status,
     "glyd_layout": _capi.Layout,
     "glyd_progress": _capi.Progress,
+    "glyd_note": _capi.Note,
     "glyd_level": _capi.Level,
     "glyd_level*": ctypes.POINTER(_capi.Level),
     "glyd_read_at": _capi.ReadAt,
@@ -143,7 +144,7 @@ def test_callback_types():
         found[name] = (SCALARS[result], kinds)
     for name, (result, kinds) in found.items():
         assert (SCALARS[name]._restype_, list(SCALARS[name]._argtypes_)) == (result, kinds), name
-    assert {"glyd_progress", "glyd_read_at", "glyd_write", "glyd_read", "glyd_salvaged"} <= set(found)
+    assert {"glyd_progress", "glyd_note", "glyd_read_at", "glyd_write", "glyd_read", "glyd_salvaged"} <= set(found)
 
 
 def test_abi_version():

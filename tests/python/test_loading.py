@@ -127,7 +127,8 @@ def test_exact_auto_says_what_it_chose(directory, capsys):
 
 def test_report_reads_as_text(packed):
     text = str(packed.glyd_report())
-    assert "44 modules packed in 43 packs" in text and "fast 43" in text and "exact" in text
+    assert "44 modules packed in 43 packs, lm_head sharing model.embed_tokens's" in text
+    assert "fast 43" in text and "exact" in text
 
 
 def test_save_load_verify(packed, tmp_path):
@@ -212,6 +213,43 @@ def test_other_dtypes(directory):
         assert model.glyd_report().to_dict()["packed_modules"] == 44
 
 
+CASTS = {
+    "to": lambda model: model.to(torch.float16),
+    "device and dtype": lambda model: model.to("cpu", torch.float16),
+    "half": lambda model: model.half(),
+    "float": lambda model: model.float(),
+    "double": lambda model: model.double(),
+    "base model": lambda model: model.model.to(torch.float16),
+    "a layer": lambda model: model.model.layers[0].half(),
+}
+
+
+@pytest.mark.parametrize("cast", CASTS)
+def test_a_cast_is_refused_and_nothing_is_cast(packed, cast):
+    with pytest.raises(glyd.UnsupportedError, match=r"dequantize\(\)\.to\(torch\.\w+\)"):
+        CASTS[cast](packed)
+    assert {parameter.dtype for parameter in packed.parameters()} == {torch.bfloat16}
+    assert packed.model.rotary_emb.inv_freq.dtype == torch.float32
+
+
+def test_moves_and_casts_to_bf16_work(directory):
+    ids = token_ids(7)
+    model = glyd.from_pretrained(directory, device="cpu", exact=True)
+    before = logits(model, ids)
+    assert same_bits(logits(model.to("cpu").cpu(), ids), before)
+    plain = transformers.AutoModelForCausalLM.from_pretrained(MODELS[NAME])
+    assert same_bits(logits(model.to(torch.bfloat16), ids), logits(plain.to(torch.bfloat16), ids))
+    assert plain.half().dtype == torch.float16  # models without packed modules are as they were
+
+
+def test_a_float32_load_may_become_bf16(directory):
+    model = glyd.from_pretrained(directory, device="cpu", dtype=torch.float32, exact=True)
+    model.to(torch.float32)
+    plain = transformers.AutoModelForCausalLM.from_pretrained(MODELS[NAME], dtype=torch.float32)
+    ids = token_ids(7)
+    assert same_bits(logits(model.to(torch.bfloat16), ids), logits(plain.to(torch.bfloat16), ids))
+
+
 # Wrong input.
 
 
@@ -270,6 +308,23 @@ def test_a_flipped_bit_is_found_by_verify(damaged):
     flip(damaged, "model.layers.3.mlp.up_proj.weight_glyd", 5000)
     with pytest.raises(glyd.CorruptError, match=r"model\.layers\.3\.mlp\.up_proj\.weight"):
         glyd.from_pretrained(damaged, device="cpu", verify=True)
+
+
+@pytest.mark.parametrize("load", [glyd.from_pretrained, transformers.AutoModelForCausalLM.from_pretrained])
+def test_an_edited_config_is_used_and_said(damaged, load):
+    config = damaged / "config.json"
+    document = json.loads(config.read_text())
+    config.write_text(json.dumps(document | {"max_position_embeddings": 77}))
+    with pytest.warns(UserWarning, match="config.json is not the one that was packed"):
+        model = load(damaged)
+    assert model.config.max_position_embeddings == 77
+    with pytest.raises(glyd.CorruptError, match=r"config\.json"):
+        glyd.from_pretrained(damaged, device="cpu", verify=True)
+
+
+def test_an_untouched_config_is_not_mentioned(directory, recwarn):
+    glyd.from_pretrained(directory, device="cpu", exact=False)
+    assert not [warning for warning in recwarn if "config.json" in str(warning.message)]
 
 
 def test_a_broken_pack_header_is_found_by_every_load(damaged):

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import glyd
@@ -53,6 +54,25 @@ def test_verify_names_every_fault(damaged):
         glyd.verify(damaged)
     lines = str(caught.value).splitlines()
     assert len(lines) == 2 and "config.json" in lines[0] and "tensor" in lines[1]
+
+
+def test_dropped_shards_are_a_warning(tmp_path):
+    staging = tmp_path / ".out.glyd-staging"
+    staging.mkdir()
+    (staging / "journal.json").write_text('{"settings": {"layout": "small"}, "shards": [{}, {}]}')
+    with pytest.warns(UserWarning, match=r"2 shards of a stopped pack with other options \(layout small, now fast\)"):
+        glyd.pack(MODELS[NAME], tmp_path / "out")
+
+
+def test_dropped_shards_as_an_error_stop_the_pack(tmp_path):
+    staging = tmp_path / ".out.glyd-staging"
+    staging.mkdir()
+    (staging / "journal.json").write_text('{"settings": {"layout": "small"}, "shards": [{}, {}]}')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="stopped pack"):
+            glyd.pack(MODELS[NAME], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_salvage_restores_what_is_intact(damaged, tmp_path):

@@ -6,6 +6,7 @@ Names, and the structure of packed directories (docs/spec/checkpoint.md 5).
 import difflib
 import os
 import re
+import warnings
 from pathlib import Path
 
 from .. import _api
@@ -48,8 +49,12 @@ def check_packed(directory, everything=False):
         )
     if everything:
         _api.verify(directory)
-    else:
-        _api.inspect(directory)
+    elif _api.inspect(directory).get("config_changed"):
+        warnings.warn(
+            f"{directory / 'config.json'} is not the one that was packed with these weights: edited since, or another "
+            f"model's. It is used as it is; glyd.unpack gives the packed one back, verify=True refuses the directory.",
+            stacklevel=3,
+        )
 
 
 def unknown_option(error, hf_kwargs):

@@ -23,6 +23,24 @@ TEST(GpuMemory, KnowsNamesAndAmounts) {
   EXPECT_EQ(gpu_memory_bytes("rtx4060ti-16gb").value(), uint64_t{16380} << 20);
 }
 
+TEST(GpuMemory, AmountsInEverySpelling) {
+  for (const char* text : {"48GB", "48gb", "48 GB", "48.0gB", "48000000000", "48000 MB"})
+    EXPECT_EQ(gpu_memory_bytes(text).value(), 48'000'000'000u) << text;
+  for (const char* text : {"48G", "48g", "48GiB", "48gib", "48 GiB", "49152M", "49152MiB"})
+    EXPECT_EQ(gpu_memory_bytes(text).value(), uint64_t{48} << 30) << text;
+}
+
+TEST(GpuMemory, NamesAsPeopleAndDriversWriteThem) {
+  for (const char* text : {"4090", "RTX 4090", "rtx4090", "GeForce RTX 4090", "NVIDIA GeForce RTX 4090"})
+    EXPECT_EQ(gpu_memory_bytes(text).value(), uint64_t{24564} << 20) << text;
+  for (const char* text : {"H100", "NVIDIA H100 80GB HBM3", "H100 PCIe", "H100 SXM5", "H100-80GB"})
+    EXPECT_EQ(gpu_memory_bytes(text).value(), uint64_t{81559} << 20) << text;
+  EXPECT_EQ(gpu_memory_bytes("NVIDIA A100-SXM4-80GB").value(), uint64_t{81920} << 20);
+  EXPECT_EQ(gpu_memory_bytes("A6000").value(), uint64_t{49140} << 20);
+  EXPECT_EQ(gpu_memory_bytes("NVIDIA RTX 6000 Ada Generation").value(), uint64_t{49140} << 20);
+  EXPECT_EQ(gpu_memory_bytes("5070 Ti").value(), uint64_t{16303} << 20);
+}
+
 TEST(GpuMemory, SlipsGetASuggestion) {
   EXPECT_THAT(gpu_memory_bytes("24").error().message, HasSubstr("24 bytes; did you mean 24GB?"));
   EXPECT_THAT(gpu_memory_bytes("24MB").error().message, HasSubstr("less than any GPU has"));

@@ -127,6 +127,37 @@ TEST_F(Target, LinkAsStagingDirectoryIsNotFollowed) {
 class Interrupted : public Target {
  protected:
   fs::path staging() const { return work_ / ".out.glyd-staging"; }
+  fs::path first_source() const { return work_ / "model/model-00001-of-00002.safetensors"; }
+
+  void stop_after_a_shard() const {
+    PackOptions stopping = defaults();
+    stopping.progress = [&](uint64_t, uint64_t, const char*) { return !fs::exists(staging() / "journal.json"); };
+    const auto stopped = pack_checkpoint(work_ / "model", work_ / "out", stopping);
+    ASSERT_FALSE(stopped);
+    ASSERT_TRUE(fs::exists(staging() / "journal.json")) << stopped.error().message;
+  }
+
+  // Packs with notes going to notes_; the result must be the source.
+  void pack_again(PackOptions options = defaults()) {
+    options.note = [&](const char* text) { notes_.emplace_back(text); };
+    const auto packed = pack_checkpoint(work_ / "model", work_ / "out", options);
+    ASSERT_TRUE(packed) << packed.error().message;
+    resumed_ = packed.value()["shards_resumed"];
+    EXPECT_FALSE(fs::exists(staging()));
+  }
+
+  // Another file with the first source file's name, size and time of modification.
+  void swap_first_source() const {
+    const auto time = fs::last_write_time(first_source());
+    std::string bytes = test::read_file(first_source());
+    bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+    test::write_file(work_ / "other", bytes);
+    fs::last_write_time(work_ / "other", time);
+    fs::rename(work_ / "other", first_source());
+  }
+
+  std::vector<std::string> notes_;
+  uint64_t resumed_ = 0;
 };
 
 TEST_F(Interrupted, StagingOfADeadPackIsUsedOrRemoved) {
@@ -162,6 +193,118 @@ TEST_F(Interrupted, StoppedPackKeepsItsFinishedShards) {
   EXPECT_GE(first, fs::file_size(work_ / "model/model-00001-of-00002.safetensors"));
   EXPECT_TRUE(verify_checkpoint(work_ / "out", {1, (work_ / "model").c_str()}));
   EXPECT_FALSE(fs::exists(staging()));
+}
+
+TEST_F(Interrupted, OtherOptionsDropFinishedShardsAndSaySo) {
+  stop_after_a_shard();
+  PackOptions small = defaults();
+  small.layout = Layout::kSmall;
+  pack_again(small);
+  EXPECT_EQ(resumed_, 0u);
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_THAT(notes_[0], HasSubstr(staging().string() + ": not used, and packed again: "));
+  EXPECT_THAT(notes_[0], HasSubstr("of a stopped pack with other options (layout fast, now small)"));
+}
+
+TEST_F(Interrupted, SwappedSourceOfTheSameSizeAndTimeIsPackedAgain) {
+  stop_after_a_shard();
+  swap_first_source();
+  pack_again();
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_THAT(notes_[0], HasSubstr("packed again: model-00001-of-00002.safetensors (changed or replaced since"));
+  const auto same = verify_checkpoint(work_ / "out", {1, (work_ / "model").c_str()});
+  EXPECT_TRUE(same) << same.error().message;
+}
+
+TEST_F(Interrupted, SourceWrittenInPlaceWithItsOldTimeIsPackedAgain) {
+  stop_after_a_shard();
+  const auto time = fs::last_write_time(first_source());
+  std::string bytes = test::read_file(first_source());
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+  test::write_file(first_source(), bytes);
+  fs::last_write_time(first_source(), time);
+  pack_again();
+  EXPECT_EQ(notes_.size(), 1u);
+  EXPECT_TRUE(verify_checkpoint(work_ / "out", {1, (work_ / "model").c_str()}));
+}
+
+TEST_F(Interrupted, DamagedShardIsPackedAgain) {
+  stop_after_a_shard();
+  fs::resize_file(staging() / "new/glyd-00001-of-00002.safetensors", 1000);
+  pack_again();
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_THAT(notes_[0], HasSubstr("model-00001-of-00002.safetensors (its shard there is not whole)"));
+  EXPECT_TRUE(verify_checkpoint(work_ / "out", {1, (work_ / "model").c_str()}));
+}
+
+TEST_F(Interrupted, UnreadableJournalIsSaid) {
+  stop_after_a_shard();
+  test::write_file(staging() / "journal.json", "{broken");
+  pack_again();
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_THAT(notes_[0], HasSubstr("whose journal.json cannot be read"));
+}
+
+TEST_F(Interrupted, UndisturbedResumeSaysNothing) {
+  stop_after_a_shard();
+  pack_again();
+  EXPECT_GE(resumed_, 1u);
+  EXPECT_TRUE(notes_.empty()) << notes_[0];
+}
+
+TEST_F(Interrupted, UnpackToItsTargetIsRefused) {
+  ASSERT_TRUE(pack_checkpoint(work_ / "model", work_ / "packed", defaults()));
+  stop_after_a_shard();
+  const auto unpacked = unpack_checkpoint(work_ / "packed", work_ / "out", {});
+  ASSERT_FALSE(unpacked);
+  EXPECT_EQ(unpacked.error().status, GLYD_ERROR_EXISTS);
+  EXPECT_THAT(unpacked.error().message, HasSubstr("holds what a stopped pack"));
+  pack_again();
+  EXPECT_GE(resumed_, 1u);
+}
+
+// The header was read before: a file put in its place before it is opened again, or while it is read, is refused, and
+// the shards that are whole are kept.
+TEST_F(Interrupted, SourceReplacedWhileItIsPackedIsRefused) {
+  PackOptions options = defaults();
+  options.progress = [&, swapped = false](uint64_t, uint64_t, const char*) mutable {
+    if (!swapped) swap_first_source();
+    return swapped = true;
+  };
+  const std::string message = refusal(work_ / "out", GLYD_ERROR_MISMATCH, options);
+  EXPECT_THAT(message, HasSubstr("model-00001-of-00002.safetensors: changed or replaced while it was being packed"));
+  pack_again();
+  EXPECT_TRUE(verify_checkpoint(work_ / "out", {1, (work_ / "model").c_str()}));
+}
+
+TEST_F(Interrupted, SourceReplacedBeforeItsTurnIsRefusedAndFinishedShardsAreKept) {
+  const fs::path second = work_ / "model/model-00002-of-00002.safetensors";
+  PackOptions options = defaults();
+  options.progress = [&, swapped = false](uint64_t, uint64_t, const char*) mutable {
+    if (swapped || !fs::exists(staging() / "new/glyd-00001-of-00002.safetensors")) return true;
+    fs::copy_file(second, work_ / "copy");
+    fs::last_write_time(work_ / "copy", fs::last_write_time(second));
+    fs::rename(work_ / "copy", second);
+    return swapped = true;
+  };
+  const std::string message = refusal(work_ / "out", GLYD_ERROR_MISMATCH, options);
+  EXPECT_THAT(message, HasSubstr("model-00002-of-00002.safetensors: changed or replaced while it was being packed"));
+  EXPECT_THAT(message, HasSubstr("1 of 2 shards are done and kept"));
+  pack_again();
+  EXPECT_EQ(resumed_, 1u);
+}
+
+TEST_F(Interrupted, SourceReplacedAfterItWasPackedIsSaid) {
+  PackOptions options = defaults();
+  options.progress = [&, swapped = false](uint64_t, uint64_t, const char*) mutable {
+    if (swapped || !fs::exists(staging() / "new/README.md")) return true;
+    swap_first_source();
+    return swapped = true;
+  };
+  pack_again(options);
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_THAT(notes_[0], HasSubstr("changed since it was packed, a moment ago: model-00001-of-00002.safetensors"));
+  EXPECT_TRUE(verify_checkpoint(work_ / "out", {}));
 }
 
 TEST_F(Interrupted, OldTargetLeftAsideComesBack) {
