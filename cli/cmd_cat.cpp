@@ -102,7 +102,8 @@ int cat(const CatArguments& arguments, const Common& common) {
   if (common.json) return usage_error("cat: --json is for standard output, which has the content", "glyd cat --help");
   return for_each_source(arguments.sources, [&](const std::string& path) {
     InputFile source;
-    if (Outcome opened = source.open(path); !opened.ok()) return opened;
+    const auto reads = arguments.range.empty() ? InputFile::Reads::kForward : InputFile::Reads::kAnywhere;
+    if (Outcome opened = source.open(path, reads); !opened.ok()) return opened;
     OutputFile out;
     if (Outcome opened = out.open("-", source, {}); !opened.ok()) return opened;
     if (!arguments.range.empty()) return cat_range(source, range, options, out);

@@ -23,7 +23,7 @@ const char* name_of(glyd_level level) {
 
 Outcome describe(const std::string& path, bool with_units, nlohmann::ordered_json& document) {
   InputFile source;
-  if (Outcome opened = source.open(path); !opened.ok()) return opened;
+  if (Outcome opened = source.open(path, InputFile::Reads::kAnywhere); !opened.ok()) return opened;
   FrameFile frame;
   if (Outcome opened = frame.open(source); !opened.ok()) return opened;
   glyd_frame_info info{};

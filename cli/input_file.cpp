@@ -18,14 +18,19 @@ InputFile::~InputFile() {
   if (descriptor_ >= 0 && !standard_) ::close(descriptor_);
 }
 
-Outcome InputFile::open(const std::string& path) {
+Outcome InputFile::open(const std::string& path, Reads reads) {
   standard_ = path == "-";
   name_ = standard_ ? "standard input" : path;
-  descriptor_ = standard_ ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int waits = reads == Reads::kAnywhere ? O_NONBLOCK : 0;  // to what is no pipe it makes no difference
+  descriptor_ = standard_ ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | waits);
   if (descriptor_ < 0) return system_failure("open", name_);
   if (::fstat(descriptor_, &info_) != 0) return system_failure("read", name_);
-  if (S_ISDIR(info_.st_mode))
-    return {GLYD_ERROR_IO, fmt::format("{} is a directory; --recursive takes the files in it", name_)};
+  if (S_ISDIR(info_.st_mode)) {
+    const bool packed = ::access((path + "/glyd.json").c_str(), F_OK) == 0;
+    return {GLYD_ERROR_IO, fmt::format("{} is {}", name_,
+                                       packed ? "a packed model: `glyd inspect`, `verify` and `unpack` read it"
+                                              : "a directory; --recursive takes the files in it")};
+  }
   if (!seekable()) return {};
   const off_t at = ::lseek(descriptor_, 0, SEEK_CUR);
   const off_t end = S_ISREG(info_.st_mode) ? info_.st_size : ::lseek(descriptor_, 0, SEEK_END);

@@ -18,8 +18,10 @@ class InputFile {
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  // "-" is standard input. Links are followed; a directory is refused.
-  Outcome open(const std::string& path);
+  // "-" is standard input. Links are followed; a directory is refused. A pipe is waited for until something writes to
+  // it, unless the caller reads at any place (kAnywhere), which no pipe can do.
+  enum class Reads { kForward, kAnywhere };
+  Outcome open(const std::string& path, Reads reads = Reads::kForward);
 
   // The next bytes; 0 at the end.
   Outcome read(void* bytes, size_t capacity, size_t& count);

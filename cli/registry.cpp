@@ -1,6 +1,7 @@
 #include "registry.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 namespace glyd::cli {
 
@@ -70,7 +71,10 @@ Verb* find_opener(std::string_view option) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  std::string best;
+  std::string best, lower(word);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  word = lower;
   size_t best_distance = word.size() / 3 + 2;  // one edit in three letters, and at least one, is still a slip
   for (const std::string& candidate : candidates) {
     const bool begins = word.size() >= 3 && candidate.starts_with(word);

@@ -143,6 +143,8 @@ def fit(name_or_path, *, gpu, context=8192, batch=1, revision=None, token=None):
 
     A repo id that is not in the cache is read from the Hub: its config and its safetensors headers alone.
     """
+    if int(context) < 1 or int(batch) < 1:
+        raise InvalidArgumentError(f"context {context} and batch {batch}: both are at least 1")
     options = FitOptions(
         gpu=str(gpu).encode(), context=int(context), batch=int(batch), revision=optional_bytes(revision)
     )

@@ -155,6 +155,11 @@ Result<std::set<std::string>> tensor_paths(const Source& source, const std::vect
   for (const auto& path : all) {
     if (path.ends_with(".safetensors") && path.find('/') == std::string::npos) paths.insert(path);
   }
+  std::error_code error;
+  if (paths.empty() && fs::is_directory(source.root / "snapshots", error)) {
+    return not_found("{}: a repo's folder in the Hugging Face cache: give the repo id (org/name), or a folder below {}",
+                     source.root.string(), (source.root / "snapshots").string());
+  }
   if (paths.empty()) {
     return not_found(
         "{}: no .safetensors files directly in it; glyd packs safetensors checkpoints (other formats must be converted "
@@ -302,6 +307,8 @@ Result<Source> locate_source(const std::string& text, const char* revision) {
     return source;
   }
   if (error && status.type() != fs::file_type::not_found) return io_error("cannot open {}: {}", text, error.message());
+  if (fs::is_symlink(fs::symlink_status(text, error)))
+    return not_found("{}: a symbolic link that leads nowhere (to {})", text, fs::read_symlink(text, error).string());
   // "models/foo" where there is a folder "models" is a slip in a path, and no repo of somebody called models.
   const bool has_parent = text.find('/') != std::string::npos && fs::is_directory(fs::path(text).parent_path(), error);
   if (!is_repo_id(text) || (has_parent && !is_cached(hf_cache_directory(), text)))

@@ -56,6 +56,12 @@ def test_verify_names_every_fault(damaged):
     assert len(lines) == 2 and "config.json" in lines[0] and "tensor" in lines[1]
 
 
+@pytest.mark.parametrize("wrong", [{"context": -1}, {"context": 0}, {"batch": -3}])
+def test_fit_takes_positive_numbers(wrong):
+    with pytest.raises(glyd.InvalidArgumentError, match="at least 1"):
+        glyd.fit(MODELS[NAME], gpu="48G", **wrong)
+
+
 def test_dropped_shards_are_a_warning(tmp_path):
     staging = tmp_path / ".out.glyd-staging"
     staging.mkdir()

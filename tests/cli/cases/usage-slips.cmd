@@ -10,3 +10,9 @@ glyd compress log.txt -q
 glyd inspect log.txt.glyd || echo "exit $?"
 glyd compress - -o u.glyd < log.txt | sed 's/:.*//'
 glyd test - < u.glyd | sed 's/of content.*//'
+ln -s nowhere dangling
+glyd pack m packed -q
+for words in "PACK m out" "--Version" "pack dangling out" "verify dangling" "list packed"; do
+  echo "glyd $words" >&2
+  glyd $words || echo "exit $?"
+done
