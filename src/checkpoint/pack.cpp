@@ -352,7 +352,11 @@ Result<OrderedJson> pack_checkpoint(const std::string& source_text, const std::s
     if (resumable) packer.keep_finished(error);
     return error;
   }
-  GLYD_CHECK(staging.commit());
+  if (auto done = staging.commit(); !done) {
+    Error error = std::move(done).error();
+    if (error.status == GLYD_ERROR_EXISTS) packer.keep_finished(error);
+    return error;
+  }
   return packer.document(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 

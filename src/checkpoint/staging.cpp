@@ -146,6 +146,8 @@ void Staging::remove() {
 
 Result<void> Staging::commit() {
   if (overwrite_ && there(target_)) GLYD_CHECK(may_replace_(target_));
+  if (!overwrite_ && there(target_))
+    return exists("{}: was made by somebody else meanwhile; move it away", target_.string());
   // From here on nothing in the directory may be taken for a pack to be resumed: after the swap, `new` is the old
   // target.
   std::error_code ignored;

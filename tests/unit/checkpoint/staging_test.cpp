@@ -66,9 +66,24 @@ TEST_F(Target, FileThatAppearedMeanwhileIsKept) {
     test::write_file(work_ / "out/train.log", "mine");
     return true;
   };
-  EXPECT_THAT(refusal(work_ / "out", GLYD_ERROR_EXISTS, overwrite), HasSubstr("would lose"));
+  const std::string message = refusal(work_ / "out", GLYD_ERROR_EXISTS, overwrite);
+  EXPECT_THAT(message, HasSubstr("would lose"));
+  EXPECT_THAT(message, HasSubstr("2 of 2 shards are done and kept"));
   EXPECT_EQ(test::read_file(work_ / "out/train.log"), "mine");
+  fs::remove(work_ / "out/train.log");
+  overwrite.progress = {};
+  EXPECT_EQ(pack_checkpoint(work_ / "model", work_ / "out", overwrite).value()["shards_resumed"], 2);
   EXPECT_FALSE(fs::exists(work_ / ".out.glyd-staging"));
+}
+
+TEST_F(Target, OneThatAppearedMeanwhileIsKeptAndTheWorkToo) {
+  PackOptions options = defaults();
+  options.progress = [&](uint64_t, uint64_t, const char*) { return fs::create_directories(work_ / "out"), true; };
+  const std::string message = refusal(work_ / "out", GLYD_ERROR_EXISTS, options);
+  EXPECT_THAT(message, HasSubstr("was made by somebody else meanwhile"));
+  EXPECT_THAT(message, HasSubstr("2 of 2 shards are done and kept"));
+  fs::remove(work_ / "out");
+  EXPECT_EQ(pack_checkpoint(work_ / "model", work_ / "out", defaults()).value()["shards_resumed"], 2);
 }
 
 TEST_F(Target, OddPlacesAreRefused) {
