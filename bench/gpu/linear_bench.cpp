@@ -58,6 +58,7 @@ struct Times {
   uint64_t differing = 0;
   bool exact = false;
   std::string route;
+  uint32_t splits = 0;
 };
 
 // One shape's matrices and packs on the device, each several times over so that no call finds its weights in L2.
@@ -141,6 +142,7 @@ class Matrices {
     const cuda::RouteInfo route = cuda::route_of(pack, tokens, false, !options.free_order);
     times.exact = route.exact;
     times.route = route.kind == cuda::RouteKind::kFused ? "fused" : "decode";
+    times.splits = route.splits;
     describe(pack, tokens, route);
     return times;
   }
@@ -254,6 +256,7 @@ void report_line(Report& report, const std::string& matrix, uint64_t tokens, con
                 {"arch", "sm_90a"},
                 {"launch", launch},
                 {"route", times.route},
+                {"splits", times.splits},
                 {"ratio", round4(time / times.baseline)},
                 {"time_us", round4(time)},
                 {"baseline_us", round4(times.baseline)},
@@ -281,16 +284,18 @@ Result<void> sweep(Matrices& matrices, const Shape& shape, const Options& option
     cuda::WideChoice wide;
   };
   const Cut cuts[] = {{"narrow", {}},        {"staged", {2}},       {"staged", {3}},       {"staged", {4}},
-                      {"staged", {6}},       {"wide", {64, 2, 1}},  {"wide", {64, 3, 1}},  {"wide", {64, 3, 2}},
-                      {"wide", {128, 1, 1}}, {"wide", {128, 2, 1}}, {"wide", {128, 2, 2}}, {"wide", {128, 3, 1}},
-                      {"wide", {128, 3, 2}}, {"wide", {256, 2, 1}}, {"wide", {256, 2, 2}}};
+                      {"staged", {6}},       {"staged", {8}},       {"wide", {32, 1, 1}},  {"wide", {32, 2, 1}},
+                      {"wide", {32, 3, 1}},  {"wide", {64, 1, 1}},  {"wide", {64, 1, 2}},  {"wide", {64, 2, 1}},
+                      {"wide", {64, 3, 1}},  {"wide", {64, 3, 2}},  {"wide", {128, 1, 1}}, {"wide", {128, 1, 2}},
+                      {"wide", {128, 2, 1}}, {"wide", {128, 2, 2}}, {"wide", {128, 3, 1}}, {"wide", {128, 3, 2}},
+                      {"wide", {256, 1, 1}}, {"wide", {256, 1, 2}}, {"wide", {256, 2, 1}}, {"wide", {256, 2, 2}}};
   for (const uint64_t tokens : options.tokens) {
     for (const Cut& cut : cuts) {
       const uint32_t tile = cut.wide.tile_tokens;
       const std::string_view kernel = cut.kernel;
       if (kernel == "wide"
               ? tokens <= 16 || (tokens <= 128 && (tile < tokens || tile >= 4 * tokens)) || (tokens > 128 && tile < 128)
-              : tokens > 64 || (kernel == "staged" && tokens <= 16))
+              : tokens > (kernel == "staged" ? 128 : 64) || (kernel == "staged" && tokens <= 16))
         continue;
       cuda::ContextOptions chosen;
       chosen.kernel = kernel == "wide"     ? cuda::KernelChoice::kWide
@@ -309,6 +314,7 @@ Result<void> sweep(Matrices& matrices, const Shape& shape, const Options& option
                     {"kernel", cut.kernel},
                     {"cut", {tile, cut.wide.groups, cut.wide.cluster}},
                     {"route", times.route},
+                    {"splits", times.splits},
                     {"plain", round4(times.plain / times.baseline)},
                     {"early", round4(times.early / times.baseline)},
                     {"baseline_us", round4(times.baseline)},

@@ -31,6 +31,12 @@ __device__ __forceinline__ uint32_t load_shared_4(uint32_t address) {
   return v;
 }
 
+__device__ __forceinline__ uint32_t load_shared_1(uint32_t address) {
+  uint16_t v;
+  asm volatile("ld.shared.u8 %0, [%1];" : "=h"(v) : "r"(address) : "memory");
+  return v;
+}
+
 __device__ __forceinline__ void store_shared_16(uint32_t address, uint4 v) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
                : "memory");

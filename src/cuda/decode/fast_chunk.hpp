@@ -27,29 +27,44 @@ GLYD_HD uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
 // a where mask is set, else b: one lop3.
 GLYD_HD constexpr uint32_t select_bits(uint32_t mask, uint32_t a, uint32_t b) { return (a & mask) | (b & ~mask); }
 
+// The bits of the high plane of one step: the words for its two words of the low plane, to be masked. `last` of step 3
+// comes of all three stored words.
+struct StepBits {
+  uint32_t first, second;
+};
+template <uint32_t kStep>
+GLYD_HD StepBits high_bits(const uint32_t (&high)[3]) {
+  // fast::unpack_high with the masks moved behind the rotations, so that each word is one AND-OR.
+  if constexpr (kStep < 3) {
+    return {high[kStep], fast::rotr32(high[kStep], 3)};
+  } else {
+    const uint32_t last = select_bits(0x78787878u, select_bits(0x60606060u, high[0], high[1] >> 2), high[2] >> 4);
+    return {fast::rotr32(last, 5), fast::rotr32(last, 2)};
+  }
+}
+
 // low: the low plane's 8 words of the lane (4 steps of 8 bytes); high: X0..X2; upper: for each byte of `low` the upper
-// exponent bits in place (kWindowByte unless patched). out[4 * step + r] is register r of the A operand of that step,
-// exponents shifted.
+// exponent bits in place (kWindowByte unless patched). out: the 4 registers of the A operand of the step, exponents
+// shifted.
+template <uint32_t kStep>
+GLYD_HD void decode_step(const uint32_t (&low)[8], const uint32_t (&high)[3], const uint32_t (&upper)[8],
+                         uint32_t* out) {
+  const StepBits bits = high_bits<kStep>(high);
+  const uint32_t first = (bits.first & fast::kHighMask) | upper[2 * kStep];
+  const uint32_t second = (bits.second & fast::kHighMask) | upper[2 * kStep + 1];
+  out[0] = byte_permute(low[2 * kStep], first, 0x5140);
+  out[1] = byte_permute(low[2 * kStep], first, 0x7362);
+  out[2] = byte_permute(low[2 * kStep + 1], second, 0x5140);
+  out[3] = byte_permute(low[2 * kStep + 1], second, 0x7362);
+}
+
+// All steps of a chunk: out[4 * step + r] is register r of the A operand of that step.
 GLYD_HD void decode_chunk(const uint32_t (&low)[8], const uint32_t (&high)[3], const uint32_t (&upper)[8],
                           uint32_t (&out)[16]) {
-  // fast::unpack_high with the masks moved behind the rotations, so that each word is one AND-OR.
-  const uint32_t last = select_bits(0x78787878u, select_bits(0x60606060u, high[0], high[1] >> 2), high[2] >> 4);
-  const uint32_t words[8] = {high[0],
-                             fast::rotr32(high[0], 3),
-                             high[1],
-                             fast::rotr32(high[1], 3),
-                             high[2],
-                             fast::rotr32(high[2], 3),
-                             fast::rotr32(last, 5),
-                             fast::rotr32(last, 2)};
-#if defined(__CUDACC__)
-#pragma unroll
-#endif
-  for (uint32_t w = 0; w < 8; ++w) {
-    const uint32_t bytes = (words[w] & fast::kHighMask) | upper[w];
-    out[2 * w] = byte_permute(low[w], bytes, 0x5140);
-    out[2 * w + 1] = byte_permute(low[w], bytes, 0x7362);
-  }
+  decode_step<0>(low, high, upper, out);
+  decode_step<1>(low, high, upper, out + 4);
+  decode_step<2>(low, high, upper, out + 8);
+  decode_step<3>(low, high, upper, out + 12);
 }
 
 // A patch slot's first word (spec 4.3).

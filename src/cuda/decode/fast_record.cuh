@@ -62,10 +62,67 @@ struct RecordWords {
   }
 };
 
+// All four steps of a chunk with no weight patched.
+__device__ __forceinline__ void decode_unpatched(const ChunkWords& words, uint32_t (&out)[16]) {
+  constexpr uint32_t kWindow[8] = {kWindowWord, kWindowWord, kWindowWord, kWindowWord,
+                                   kWindowWord, kWindowWord, kWindowWord, kWindowWord};
+  decode_chunk(words.low, words.high, kWindow, out);
+}
+
 // The overflow array of a pack; reads stay inside whatever the pack says.
 struct Overflow {
   const uint32_t* words;
   uint32_t count;
+};
+
+// A lane's patches of a record, from its slot in shared memory: the lane's entry, and for the few records with more
+// than 32 the rest. Each patch is handed to `apply(Patch)`.
+class PatchList {
+ public:
+  // Reads the header and this lane's entry.
+  __device__ __forceinline__ void load(uint32_t slot, uint32_t lane) {
+    const uint32_t words = slot + entry_word(lane) * 4;
+    header_ = arch::load_shared_4(slot);
+    first_ = arch::load_shared_4(words);
+    second_ = arch::load_shared_4(words + 4);
+  }
+  // Whether the slot must still be there when the patches are applied.
+  __device__ __forceinline__ bool crowded() const {
+    const SlotHeader header = slot_header(header_ & 0xffff);
+    return header.overflow || header.entries() > 32;
+  }
+  template <class Apply>
+  __device__ __forceinline__ void each(uint32_t lane, uint32_t slot, uint32_t slot_bytes, uint32_t most,
+                                       const Overflow& overflow, const Apply& apply) const {
+    const SlotHeader header = slot_header(header_ & 0xffff);
+    if (lane < header.entries()) {
+      apply(slot_patch(__funnelshift_r(first_, second_, entry_shift(lane)), lane >= header.first));
+    }
+    if (__builtin_expect(crowded(), 0)) each_of_rest(lane, slot, header, slot_bytes, most, overflow, apply);
+  }
+
+ private:
+  // Entries past the 32nd, and the overflow group; reads stay inside whatever the pack says.
+  template <class Apply>
+  __device__ __forceinline__ void each_of_rest(uint32_t lane, uint32_t slot, const SlotHeader& header,
+                                               uint32_t slot_bytes, uint32_t most, const Overflow& overflow,
+                                               const Apply& apply) const {
+    const uint32_t entries = min(header.entries(), most);
+#pragma unroll 1
+    for (uint32_t i = 32 + lane; i < entries; i += 32) {
+      const uint32_t words = slot + entry_word(i) * 4;
+      const uint32_t bits = __funnelshift_r(arch::load_shared_4(words), arch::load_shared_4(words + 4), entry_shift(i));
+      apply(slot_patch(bits, i >= header.first));
+    }
+    if (!header.overflow) return;
+    const uint32_t group = arch::load_shared_4(slot + slot_bytes - 4);
+    if (group >= overflow.count) return;
+    const uint32_t count = min(overflow.words[group], overflow.count - 1 - group);
+#pragma unroll 1
+    for (uint32_t i = lane; i < count; i += 32) apply(overflow_patch(overflow.words[group + 1 + i]));
+  }
+
+  uint32_t header_ = 0, first_ = 0, second_ = 0;
 };
 
 // A warp's 2 KiB of upper exponent bytes for the weights of a record, at their places. Between records every byte is

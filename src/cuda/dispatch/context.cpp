@@ -43,20 +43,23 @@ const void* kernel_of(const WidePlan& plan) {
   }
 }
 
+template <uint32_t kStrips>
+const void* staged_kernel_of(const StagedPlan& plan) {
+  return plan.warpgroups() == 1 ? staged_kernel<kStrips, 1>() : staged_kernel<kStrips, 2>();
+}
+
 const void* kernel_of(const StagedPlan& plan) {
   switch (plan.tile_strips) {
-    case 1:
-      return staged_kernel<1>();
     case 2:
-      return staged_kernel<2>();
+      return staged_kernel_of<2>(plan);
     case 3:
-      return staged_kernel<3>();
+      return staged_kernel_of<3>(plan);
     case 4:
-      return staged_kernel<4>();
+      return staged_kernel_of<4>(plan);
     case 6:
-      return staged_kernel<6>();
+      return staged_kernel_of<6>(plan);
     default:
-      return staged_kernel<8>();
+      return staged_kernel_of<8>(plan);
   }
 }
 

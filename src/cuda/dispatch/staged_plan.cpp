@@ -8,8 +8,7 @@ namespace {
 // Sets the places in shared memory; whether all fits.
 bool place_shared(StagedPlan& plan, uint32_t shared_bytes) {
   plan.x_at = plan.stages * stage_weight_bytes(plan.tile_strips);
-  plan.scratch_at = plan.x_at + plan.stages * 2 * staged_x_chunk_bytes(plan.x_rows);
-  plan.ring_at = plan.scratch_at + plan.decoders * 2048;
+  plan.ring_at = plan.x_at + plan.stages * 2 * staged_x_chunk_bytes(plan.x_rows);
   plan.barriers_at = plan.ring_at + plan.decoders * plan.depth * plan.ring_stride;
   plan.shared_bytes = plan.barriers_at + (plan.decoders * plan.depth + 3 * plan.stages) * 8;
   return plan.shared_bytes <= shared_bytes;
@@ -23,7 +22,7 @@ bool cut(StagedPlan& plan, const DeviceLimits& limits, uint32_t tile_strips) {
   plan.blocks = std::min(plan.tiles, limits.multiprocessors);
   // As many decoders as stages can keep apart, then a stage or two more than they need.
   plan.depth = 2;
-  for (uint32_t decoders = kMostDecoders; decoders >= tile_strips && decoders >= 2; --decoders) {
+  for (uint32_t decoders = most_decoders(plan.warpgroups()); decoders >= 2; --decoders) {
     plan.decoders = decoders;
     plan.step_records = decoders / tile_strips;
     plan.step_strips = decoders % tile_strips;
@@ -43,12 +42,12 @@ std::optional<StagedPlan> plan_staged(const PackHeader& header, uint32_t tokens,
   StagedPlan plan;
   static_cast<RecordGeometry&>(plan) = record_geometry(header);
   plan.tokens = tokens;
-  plan.x_rows = tokens <= 32 ? 32 : 64;
+  plan.x_rows = round_up(tokens, 32u);
   plan.split_chunks = split_chunks(header.grid.cols, splits);
   plan.splits = static_cast<uint32_t>(ceil_div(plan.chunks, plan.split_chunks));  // empty splits add zeros
   std::optional<StagedPlan> best;
   double best_cost = 0;
-  for (const uint32_t strips : {1u, 2u, 3u, 4u, 6u, 8u}) {
+  for (const uint32_t strips : {2u, 3u, 4u, 6u, 8u}) {
     if (tile_strips != 0 && tile_strips != strips) continue;
     if (!cut(plan, limits, strips)) continue;
     const double cost = clocks_of(plan);
@@ -60,7 +59,9 @@ std::optional<StagedPlan> plan_staged(const PackHeader& header, uint32_t tokens,
 double clocks_of(const StagedPlan& plan) {
   const uint32_t rounds = (plan.tiles + plan.blocks - 1) / plan.blocks;
   const double records = plan.split_chunks / 2.0;
-  return 6000 + rounds * (records * (270 + 175 * plan.tile_strips) + 1500) + (plan.splits > 1 ? 3000 : 0);
+  const double record =
+      plan.warpgroups() == 1 ? 350 + 140.0 * plan.tile_strips : 330 + 250.0 * plan.tile_strips;  // of all strips
+  return 6000 + rounds * (records * record + 1500) + (plan.splits > 1 ? 3000 : 0);
 }
 
 uint64_t partial_sum_bytes(const StagedPlan& plan) {

@@ -1,4 +1,4 @@
-// staged_plan.hpp - cuts the staged product (17 to 64 tokens) into tiles, stages and shared memory. Pure host code.
+// staged_plan.hpp - cuts the staged product (17 to 128 tokens) into tiles, stages and shared memory. Pure host code.
 #pragma once
 
 #include <optional>

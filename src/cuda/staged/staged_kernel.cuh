@@ -1,4 +1,4 @@
-// staged_kernel.cuh - y = x W^T from the packed bytes of `fast`, for 17 to 64 tokens, summed in cuBLAS's order.
+// staged_kernel.cuh - y = x W^T from the packed bytes of `fast`, for 17 to 128 tokens, summed in cuBLAS's order.
 // docs/adr/0011-many-tokens.md.
 #pragma once
 
@@ -13,17 +13,23 @@ namespace glyd::cuda {
 template <class T>
 class Decoder {
  public:
-  __device__ __forceinline__ Decoder(const StagedParams& params, uint32_t shared, uint32_t decoder, uint32_t lane)
+  __device__ __forceinline__ Decoder(const StagedParams& params, const StageBarriers& barriers, uint32_t shared,
+                                     uint32_t decoder, uint32_t lane)
       : params_(params),
         plan_(params.plan),
-        shared_(shared),
-        decoder_(decoder),
+        barriers_(barriers),
         lane_(lane),
         full_(shared + params.plan.barriers_at + decoder * params.plan.depth * 8),
         ring_(shared + params.plan.ring_at + decoder * params.plan.depth * params.plan.ring_stride),
+        stages_(shared),
         loader_(params, decoder),
-        scratch_(shared + params.plan.scratch_at + decoder * PatchScratch::kBytes, lane),
-        barriers_(params.plan, shared) {}
+        at_(params.plan, decoder) {
+    // A strip's 16 rows of a stage: a step of 16 columns is two 16-byte pieces of each row. Matrix m = lane / 8 of a
+    // step is rows 8 * (m % 2) ..., columns 8 * (m / 2) ...
+    const uint32_t row = lane % 16, half = lane / 16;
+#pragma unroll
+    for (uint32_t step = 0; step < 4; ++step) store_at_[step] = row * 128 + (((2 * step + half) ^ (row & 7)) << 4);
+  }
 
   // Weights do not depend on the grid before this one: they are on their way before its end is waited for.
   __device__ __forceinline__ void start() {
@@ -35,90 +41,91 @@ class Decoder {
     __syncwarp();
 #pragma unroll 1
     for (uint32_t i = 0; i < plan_.depth; ++i) loader_.issue(ring_ + i * plan_.ring_stride, full_ + i * 8);
-    if (params_.early) arch::grid_dependency_launch();
-    scratch_.fill();
   }
 
   __device__ __forceinline__ void run() {
     RingPlace place{plan_.stages};
-    DecoderRecords mine(plan_, decoder_);
-    uint32_t tile_first = 0, at = 0;  // records of all tiles before; the one of `place`
-    uint32_t slot = 0, parity = 0;
+    uint32_t before = 0, slot = 0, parity = 0;  // before: the record of `place`
 #pragma unroll 1
-    for (uint32_t index = blockIdx.x; index < plan_.tiles; index += plan_.blocks) {
-      const StagedTile tile = StagedTile::at(plan_, index);
-#pragma unroll 1
-      for (; mine.record < tile.records; mine.next(plan_)) {
-        const uint32_t record = ring_ + slot * plan_.ring_stride, barrier = full_ + slot * 8;
-        arch::mbarrier_wait(barrier, parity);
-        __syncwarp();
-        if (++slot == plan_.depth) slot = 0, parity ^= 1;
-        uint32_t a[2][16];
-        decode(tile.record_begin + mine.record, record, a);
-        __syncwarp();
-        loader_.issue(record, barrier);
-        scratch_.undo();
-
-        place.advance(tile_first + mine.record - at);
-        at = tile_first + mine.record;
-        if (at >= plan_.stages) {
-          arch::mbarrier_wait(barriers_.free + place.index * 8, place.parity ^ 1);
-        }
-        store(place.index, mine.strip, a);
-        arch::shared_stores_fence();
-        __syncwarp();
-        if (arch::elect_one()) arch::mbarrier_arrive(barriers_.weights + place.index * 8);
-      }
-      mine.record -= tile.records;
-      tile_first += tile.records;
+    for (; at_.more(plan_); at_.next(plan_)) {
+      arch::mbarrier_wait(full_ + slot * 8, parity);
+      const uint32_t number = at_.tile_first + at_.record;
+      place.advance(number - before);
+      before = number;
+      decode(slot, place, number >= plan_.stages);
+      if (++slot == plan_.depth) slot = 0, parity ^= 1;
     }
   }
 
  private:
-  __device__ __forceinline__ void decode(uint32_t number, uint32_t record, uint32_t (&a)[2][16]) {
-    const bool tail = number + 1 == plan_.records && plan_.tail_steps < fast::kRecordSteps;
-    const uint32_t steps = tail ? plan_.tail_steps : fast::kRecordSteps;
+  // The record of `at_` to its place in a stage, once that is free.
+  __device__ __forceinline__ void decode(uint32_t slot, const RingPlace& place, bool used) {
+    const uint32_t record = ring_ + slot * plan_.ring_stride;
+    const bool tail = at_.tile.record_begin + at_.record + 1 == plan_.records && plan_.tail_steps < fast::kRecordSteps;
     RecordWords words;
-    words.load(record, steps, lane_);
-    scratch_.apply(record + fast::kRecordBytes, tail ? plan_.tail_slot_copy : plan_.slot_copy, plan_.slot_entries,
-                   Overflow{params_.overflow, params_.overflow_words});
-    __syncwarp();
+    PatchList patches;
+    patches.load(record + fast::kRecordBytes, lane_);
+    words.load(record, tail ? plan_.tail_steps : fast::kRecordSteps, lane_);
+    uint32_t a[2][16];
 #pragma unroll
     for (uint32_t c = 0; c < 2; ++c) {
-      uint32_t upper[8];
-      scratch_.read(c, upper);
-      decode_chunk(words.chunks[c].low, words.chunks[c].high, upper, a[c]);
+      decode_unpatched(words.chunks[c], a[c]);
+#pragma unroll
+      for (uint32_t r = 0; r < 16; ++r) arch::pin(a[c][r]);
     }
+    const bool crowded = patches.crowded();  // then more is to be read from the record
+    if (__builtin_expect(!crowded, 1)) give_back(slot);
+    if (used) arch::mbarrier_wait(barriers_.free + place.index * 8, place.parity ^ 1);
+    const uint32_t base = stages_ + place.index * stage_weight_bytes(T::kStrips) + at_.strip * 2048;
+    store(base, a);
+    __syncwarp();
+    patches.each(lane_, record + fast::kRecordBytes, tail ? plan_.tail_slot_copy : plan_.slot_copy, plan_.slot_entries,
+                 Overflow{params_.overflow, params_.overflow_words},
+                 [&](const Patch& patch) { patch_stage(base, patch); });
+    if (__builtin_expect(crowded, 0)) give_back(slot);
+    arch::shared_stores_fence();
+    __syncwarp();
+    if (arch::elect_one()) arch::mbarrier_arrive(barriers_.weights + place.index * 8);
   }
 
-  // A strip's 16 rows of a stage: a step of 16 columns is two 16-byte pieces of each row. Matrix m = lane / 8 of a step
-  // is rows 8 * (m % 2) ..., columns 8 * (m / 2) ...
-  __device__ __forceinline__ void store(uint32_t stage, uint32_t strip, const uint32_t (&a)[2][16]) const {
-    const uint32_t row = strip * 16 + lane_ % 16, half = lane_ / 16;
-    const uint32_t base = shared_ + stage * stage_weight_bytes(T::kStrips) + row * 128;
+  // The record's place is free for another.
+  __device__ __forceinline__ void give_back(uint32_t slot) {
+    __syncwarp();
+    loader_.issue(ring_ + slot * plan_.ring_stride, full_ + slot * 8);
+  }
+
+  __device__ __forceinline__ void store(uint32_t base, const uint32_t (&a)[2][16]) const {
 #pragma unroll
     for (uint32_t c = 0; c < 2; ++c) {
 #pragma unroll
       for (uint32_t step = 0; step < 4; ++step) {
-        arch::store_matrix_x4(base + c * T::kChunkBytes + (((2 * step + half) ^ (row & 7)) << 4), &a[c][4 * step]);
+        arch::store_matrix_x4(base + c * T::kChunkBytes + store_at_[step], &a[c][4 * step]);
       }
     }
   }
 
+  // The upper exponent bits of one weight of the strip whose rows begin at `base`: in the high byte of its bf16.
+  __device__ __forceinline__ static void patch_stage(uint32_t base, const Patch& patch) {
+    const uint32_t place = patch.place % fast::kChunkWeights, chunk = patch.place / fast::kChunkWeights;
+    const uint32_t row = fast::place_row(place), col = fast::place_col(0, place);
+    const uint32_t at = base + chunk * T::kChunkBytes + row * 128 + (((col / 8) ^ (row & 7)) << 4) + col % 8 * 2 + 1;
+    arch::store_shared_1(at, (arch::load_shared_1(at) & 0x83) | patch.byte);
+  }
+
   const StagedParams& params_;
   const StagedPlan& plan_;
-  uint32_t shared_, decoder_, lane_, full_, ring_;
+  const StageBarriers& barriers_;
+  uint32_t lane_, full_, ring_, stages_;
+  uint32_t store_at_[4];
   StagedLoader loader_;
-  PatchScratch scratch_;
-  StageBarriers barriers_;
+  DecoderRecords at_;
 };
 
-// A warp of the four that multiply: 16 tokens.
+// A multiplying warp: 16 tokens.
 template <class T>
-__device__ __forceinline__ void multiply_stages(const StagedParams& params, uint32_t shared, uint32_t warp,
-                                                uint32_t lane) {
+__device__ __forceinline__ void multiply_stages(const StagedParams& params, const StageBarriers& barriers,
+                                                uint32_t shared, uint32_t warp, uint32_t lane) {
   const StagedPlan& plan = params.plan;
-  const StageBarriers barriers(plan, shared);
   const uint32_t x_chunk_bytes = staged_x_chunk_bytes(plan.x_rows);
   RingPlace place{plan.stages};
   uint32_t before = 0;  // the barrier by which the stage before is given back
@@ -138,7 +145,7 @@ __device__ __forceinline__ void multiply_stages(const StagedParams& params, uint
       for (uint32_t c = 0; c < 2; ++c) {
         // A split may begin or end inside the record.
         if (chunk + c < tile.chunk_begin || chunk + c >= tile.chunk_end) continue;
-        const uint64_t x_tile = arch::tile_descriptor(x_at + c * x_chunk_bytes);
+        const uint64_t x_tile = arch::tile_descriptor(x_at + c * x_chunk_bytes + warp / 4 * kGroupTokens * 128);
         const uint64_t w_tile = arch::tile_descriptor(w_at + c * T::kChunkBytes);
         const bool first = chunk + c == tile.chunk_begin;
 #pragma unroll
@@ -160,33 +167,26 @@ __device__ __forceinline__ void multiply_stages(const StagedParams& params, uint
 }
 
 template <class T>
-__global__ void __launch_bounds__(kStagedThreads, 1)
+__global__ void __launch_bounds__(T::kThreads, 1)
     staged_sm90(const __grid_constant__ StagedParams params, const __grid_constant__ CUtensorMap x_map) {
   extern __shared__ __align__(1024) uint8_t storage[];
   const StagedPlan& plan = params.plan;
   const uint32_t shared = arch::shared_address(storage);
   const uint32_t warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
   const StageBarriers barriers(plan, shared);
-  const bool fetches = warp == kMultipliers + plan.decoders;
-  const bool decodes = warp >= kMultipliers && !fetches;
-  Decoder<T> decoder(params, shared, decodes ? warp - kMultipliers : 0, lane);
+  constexpr uint32_t kFirstDecoder = T::kMultipliers + 1;
+  const bool multiplies = warp < T::kMultipliers, decodes = warp >= kFirstDecoder;
+  Decoder<T> decoder(params, barriers, shared, decodes ? warp - kFirstDecoder : 0, lane);
   if (decodes) decoder.start();
-  if (fetches && arch::elect_one()) {
-#pragma unroll 1
-    for (uint32_t i = 0; i < plan.stages; ++i) {
-      arch::mbarrier_init(barriers.weights + i * 8, T::kStrips);
-      arch::mbarrier_init(barriers.x + i * 8, 1);
-      arch::mbarrier_init(barriers.free + i * 8, kMultipliers);
-    }
-    arch::mbarrier_fence_init();
-    arch::prefetch_tensor_map(&x_map);
-  }
+  if (warp == 0) barriers.initialise(plan, T::kStrips, T::kMultipliers, lane);
+  if (warp == T::kMultipliers && arch::elect_one()) arch::prefetch_tensor_map(&x_map);
+  if (params.early) arch::grid_dependency_launch();
   __syncwarp();
   __syncthreads();
   if (decodes) {
     decoder.run();
-  } else if (!fetches) {
-    multiply_stages<T>(params, shared, warp, lane);
+  } else if (multiplies) {
+    multiply_stages<T>(params, barriers, shared, warp, lane);
   } else if (arch::elect_one()) {
     arch::grid_dependency_wait();
     fetch_staged_x(plan, &x_map, shared + plan.x_at, barriers);

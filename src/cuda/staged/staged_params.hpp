@@ -6,17 +6,19 @@
 
 namespace glyd::cuda {
 
-inline constexpr uint32_t kStagedTokens = 64;                    // of a tile: rows of the tensor core's first operand
-inline constexpr uint32_t kMostDecoders = 12, kMultipliers = 4;  // warps; one more fetches x
-inline constexpr uint32_t kStagedThreads = (kMostDecoders + kMultipliers + 1) * 32;
+inline constexpr uint32_t kGroupTokens = 64;  // of four warps: rows of the tensor core's first operand
+inline constexpr uint32_t kStagedTokens = 2 * kGroupTokens;
+// Threads of a block, by its multiplying warpgroups; its warps that decode: one more fetches x.
+constexpr uint32_t staged_threads(uint32_t warpgroups) { return warpgroups == 1 ? 512 : 640; }
+constexpr uint32_t most_decoders(uint32_t warpgroups) { return staged_threads(warpgroups) / 32 - 4 * warpgroups - 1; }
 inline constexpr uint32_t kRecordCols = kRecordChunks * kChunkCols;
 
 // How such a product is cut; made by dispatch/staged_plan.
 //
-// A tile is `tile_strips` strips of 16 rows by one split of k by all tokens; blocks take tiles in turn. Up to twelve
-// warps decode its records, whichever is next, into stages of shared memory (a stage: the tile's rows by 128 columns,
-// bf16), and four multiply the stages in ascending order. x is the tensor core's first operand, so that a tile can have
-// as few rows as it takes to give every multiprocessor one.
+// A tile is `tile_strips` strips of 16 rows by one split of k by all tokens; blocks take tiles in turn. One warp
+// fetches x, up to eleven decode records, whichever is next, into stages (a stage: the tile's rows
+// by 128 columns, bf16), and four warps for each 64 tokens multiply the stages in ascending order. x is the tensor
+// core's first operand, so that a tile can have as few rows as it takes to give every multiprocessor one.
 struct StagedPlan : RecordGeometry {
   uint32_t tokens = 0;
   uint32_t splits = 1, split_chunks = 0;  // split z: chunks [z, z + 1) * split_chunks
@@ -25,11 +27,12 @@ struct StagedPlan : RecordGeometry {
   uint32_t decoders = 0;
   uint32_t step_records = 0, step_strips = 0;  // decoders / tile_strips and the rest
   uint32_t depth = 0, stages = 0;              // records in flight a decoder; stages of weights and x
-  uint32_t x_rows = 0;                         // of x in a stage: 32 or 64
+  uint32_t x_rows = 0;                         // of x in a stage: a multiple of 32
   // Places in shared memory.
-  uint32_t x_at = 0, scratch_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
+  uint32_t x_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
 
-  constexpr uint32_t threads() const { return (kMultipliers + decoders + 1) * 32; }
+  constexpr uint32_t warpgroups() const { return (tokens + kGroupTokens - 1) / kGroupTokens; }  // that multiply
+  constexpr uint32_t threads() const { return (warpgroups() * 4 + 1 + decoders) * 32; }
 };
 
 struct StagedParams : ProductParams {
@@ -39,17 +42,19 @@ struct StagedParams : ProductParams {
 // Multiplying warps that have tokens, 16 each.
 constexpr uint32_t token_groups(uint32_t tokens) { return (tokens + 15) / 16; }
 constexpr uint32_t stage_weight_bytes(uint32_t tile_strips) { return tile_strips * 16 * kRecordCols * 2; }
-// 64 columns of x. The tensor core reads kStagedTokens rows, whatever lies behind the last: what it makes of them is
-// dropped.
+// 64 columns of x. The tensor core reads kGroupTokens rows a warpgroup, whatever lies behind the last: what it makes of
+// them is dropped.
 constexpr uint32_t staged_x_chunk_bytes(uint32_t x_rows) { return x_rows * 128; }
 
-// kStrips: 1, 2, 3, 4, 6 or 8.
-template <uint32_t kStrips_>
+// kStrips: 2, 3, 4, 6 or 8; kWarpgroups: 1 or 2.
+template <uint32_t kStrips_, uint32_t kWarpgroups_>
 struct StagedTraits {
   static constexpr uint32_t kStrips = kStrips_;
   static constexpr uint32_t kRows = kStrips * 16;
   static constexpr uint32_t kGroups = kRows / 8;        // of 8 rows, as the tensor core's registers have them
   static constexpr uint32_t kChunkBytes = kRows * 128;  // of a stage: 64 columns
+  static constexpr uint32_t kMultipliers = kWarpgroups_ * 4;
+  static constexpr uint32_t kThreads = staged_threads(kWarpgroups_);
 };
 
 }  // namespace glyd::cuda

@@ -74,14 +74,6 @@ class WideWorker {
     __syncwarp();
   }
 
-  __device__ __forceinline__ void decode(uint32_t chunk, uint32_t (&a)[16]) const {
-    uint32_t upper[8];
-    scratch_.read(chunk, upper);
-    decode_chunk(words_.chunks[chunk].low, words_.chunks[chunk].high, upper, a);
-#pragma unroll
-    for (uint32_t r = 0; r < 16; ++r) arch::pin(a[r]);
-  }
-
   // All of the record is in registers: its place is free for another.
   __device__ __forceinline__ void end_record() {
     __syncwarp();
@@ -89,17 +81,31 @@ class WideWorker {
     scratch_.undo();
   }
 
-  // Four steps of 16 columns by the n-th chunk of x; in flight when it returns.
-  __device__ __forceinline__ void multiply(float (&sums)[T::kTiles][4], const uint32_t (&a)[16], uint32_t n,
+  template <uint32_t kStep>
+  __device__ __forceinline__ void multiply_step(float (&sums)[T::kTiles][4], const ChunkWords& words,
+                                                const uint32_t (&upper)[8], uint32_t (&a)[16], uint64_t x,
+                                                uint32_t add) const {
+    decode_step<kStep>(words.low, words.high, upper, a + 4 * kStep);
+#pragma unroll
+    for (uint32_t r = 0; r < 4; ++r) arch::pin(a[4 * kStep + r]);
+    arch::warpgroup_fence();
+    arch::multiply_async<T::kTokens>(&sums[0][0], a + 4 * kStep, x + 2 * kStep, add);
+  }
+
+  // Decodes a chunk of the record and multiplies it by the n-th chunk of x, step by step: the tensor core works on one
+  // step of 16 columns while the next are decoded. In flight when it returns.
+  __device__ __forceinline__ void multiply(float (&sums)[T::kTiles][4], uint32_t chunk, uint32_t (&a)[16], uint32_t n,
                                            uint32_t add) const {
     const uint32_t stage = x_.stage(n);
     const uint64_t x = arch::tile_descriptor(x_.base + stage * T::kXStageBytes);
+    uint32_t upper[8];
+    scratch_.read(chunk, upper);
     arch::mbarrier_wait(x_.full + stage * 8, x_.parity(n));
-    arch::warpgroup_fence();
-#pragma unroll
-    for (uint32_t step = 0; step < 4; ++step) {
-      arch::multiply_async<T::kTokens>(&sums[0][0], &a[4 * step], x + 2 * step, step == 0 ? add : 1);
-    }
+    const ChunkWords& words = words_.chunks[chunk];
+    multiply_step<0>(sums, words, upper, a, x, add);
+    multiply_step<1>(sums, words, upper, a, x, 1);
+    multiply_step<2>(sums, words, upper, a, x, 1);
+    multiply_step<3>(sums, words, upper, a, x, 1);
     arch::warpgroup_commit();
   }
 
@@ -117,16 +123,14 @@ class WideWorker {
 #pragma unroll 1
     for (uint32_t i = 0; i < tile.records; ++i) {
       const bool two = (i > 0 || skipped == 0), whole = (tile.record_begin + i) * kRecordChunks + 1 < tile.chunk_end;
-      decode(0, a[0]);
       if (__builtin_expect(two, 1)) {
-        multiply(sums, a[0], n, n != x_before);
+        multiply(sums, 0, a[0], n, n != x_before);
         arch::warpgroup_wait<1>();
         if (n != x_before) release_x(n - 1);
         ++n;
       }
-      decode(1, a[1]);
+      if (__builtin_expect(whole, 1)) multiply(sums, 1, a[1], n, n != x_before);
       end_record();
-      if (__builtin_expect(whole, 1)) multiply(sums, a[1], n, n != x_before);
       if (i + 1 < tile.records) begin_record(tile, i + 1);
       if (__builtin_expect(whole, 1)) {
         arch::warpgroup_wait<1>();
@@ -174,28 +178,28 @@ __global__ void __launch_bounds__(T::kMostThreads, 1)
   const WidePlan& plan = params.plan;
   const uint32_t shared = arch::shared_address(storage);
   const uint32_t warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-  if (warp < plan.workers()) {
-    if constexpr (T::kShareRegisters) arch::take_registers<T::kWorkRegisters>();
-    WideWorker<T> worker(params, shared, warp, threadIdx.x % 32);
+  const bool works = warp < plan.workers(), fetches = warp == plan.workers();
+  WideWorker<T> worker(params, shared, works ? warp : 0, threadIdx.x % 32);
+  const XStages x(plan, shared);
+  if (works) {
     worker.start();
-    sync_blocks(plan);
+  } else if (fetches && arch::elect_one()) {
+#pragma unroll 1
+    for (uint32_t i = 0; i < plan.x_stages; ++i) {
+      arch::mbarrier_init(x.full + i * 8, 1);
+      arch::mbarrier_init(x.empty + i * 8, plan.groups * 4 * plan.cluster);
+    }
+    arch::mbarrier_fence_init();
+    arch::prefetch_tensor_map(&x_map);
+  }
+  __syncwarp();
+  sync_blocks(plan);
+  if (works) {
+    if constexpr (T::kShareRegisters) arch::take_registers<T::kWorkRegisters>();
     worker.run();
   } else {
     if constexpr (T::kShareRegisters) arch::give_registers<T::kFetchRegisters>();
-    const XStages x(plan, shared);
-    const bool fetches = warp == plan.workers() && arch::elect_one();
-    if (fetches) {
-#pragma unroll 1
-      for (uint32_t i = 0; i < plan.x_stages; ++i) {
-        arch::mbarrier_init(x.full + i * 8, 1);
-        arch::mbarrier_init(x.empty + i * 8, plan.groups * 4 * plan.cluster);
-      }
-      arch::mbarrier_fence_init();
-      arch::prefetch_tensor_map(&x_map);
-    }
-    __syncwarp();
-    sync_blocks(plan);
-    if (fetches) {
+    if (fetches && arch::elect_one()) {
       arch::grid_dependency_wait();
       fetch_x<T>(plan, &x_map, x);
     }
