@@ -60,11 +60,13 @@ ordered_json measure(const Level& level, const std::string& file, const Bytes& r
   Bytes stored(subject->bound(raw.size())), peer_stored(peer->bound(raw.size())), back(raw.size());
   size_t bytes = 0, peer_bytes = 0;
   const double once = seconds_of([&] { bytes = subject->compress(raw, stored); });
-  // A slow level gets one round and no warm-up beyond this call.
+  // One round and no warm-up where that takes seconds.
   const int write_rounds = std::clamp(static_cast<int>(seconds / 4 / std::max(once, 1e-4)), 1, 25);
-  const Comparison write = compare(
-      write_rounds, [&](int) { peer_bytes = peer->compress(raw, peer_stored); },
-      [&](int) { bytes = subject->compress(raw, stored); });
+  const auto write_peer = [&] { peer_bytes = peer->compress(raw, peer_stored); };
+  const Comparison write =
+      once > 1 ? Comparison{{once}, {seconds_of(write_peer)}}
+               : compare(
+                     write_rounds, [&](int) { write_peer(); }, [&](int) { bytes = subject->compress(raw, stored); });
   const double read_once = seconds_of([&] { subject->decompress(stored.data(), bytes, back); });
   if (back != raw) throw std::runtime_error(file + ": does not come back at level " + level.name);
   const int read_rounds = std::clamp(static_cast<int>(seconds / 4 / std::max(read_once, 1e-4)), 3, 50);

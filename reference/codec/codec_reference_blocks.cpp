@@ -111,8 +111,29 @@ Code read_code(Input& in) {
   return code;
 }
 
-enum Kind { kLiterals, kTokens, kOffsets, kLengths, kExponents, kLowBytes };
-using Codes = std::array<Code, 6>;
+enum Kind { kLiterals, kTokens, kOffsets, kRuns, kLengths, kExponents, kLowBytes };
+using Codes = std::array<Code, 7>;
+
+// 5.3: codes of which the symbol before picks one.
+struct Classes {
+  std::vector<Code> codes;
+  std::array<uint32_t, 256> of{};
+};
+
+Classes read_classes(Input& in) {
+  Classes classes;
+  const uint32_t count = in.byte();
+  require(count >= 2 && count <= 4, "5.3: number of classes");
+  for (uint32_t c = 0; c < count; ++c) classes.codes.push_back(read_code(in));
+  Bits bits{in};
+  for (size_t s = 0; s < 256; ++s) {
+    const bool occurs = std::ranges::any_of(classes.codes, [=](const Code& code) { return code.lengths[s] != 0; });
+    if (occurs) classes.of[s] = bits.take(2);
+    require(classes.of[s] < count, "5.3: class");
+  }
+  in.part(bits.bytes());
+  return classes;
+}
 
 // 5
 Bytes read_symbols(Input& in, Codes& codes, Kind kind, size_t most) {
@@ -125,16 +146,26 @@ Bytes read_symbols(Input& in, Codes& codes, Kind kind, size_t most) {
     return Bytes(raw.at, raw.at + n);
   }
   if (mode == 1) return Bytes(n, in.byte());
-  require((mode == 2 || mode == 3) && n >= 1, "5: mode");
-  if (mode == 2) codes[kind] = read_code(in);
-  require(!codes[kind].lengths.empty(), "5: no code to repeat");
+  require(mode >= 2 && mode <= 4 && n >= 1, "5: mode");
+  Classes classes;
+  if (mode == 4) {
+    classes = read_classes(in);
+  } else {
+    if (mode == 2) codes[kind] = read_code(in);
+    require(!codes[kind].lengths.empty(), "5: no code to repeat");
+    classes.codes = {codes[kind]};
+  }
   const size_t lanes = n < 192 ? 1 : n < 1536 ? 4 : 8, segment = (n + lanes - 1) / lanes;
   Input body = in.part(in.number(3));
   std::vector<size_t> sizes;
   for (size_t s = 0; s + 1 < lanes; ++s) sizes.push_back(body.number(2));
   for (size_t s = 0; s < lanes; ++s) {
     Bits bits{body.part(s + 1 < lanes ? sizes[s] : body.left)};
-    for (size_t i = s * segment; i < std::min(n, (s + 1) * segment); ++i) out.push_back(codes[kind].read(bits));
+    uint32_t picked = 0;
+    for (size_t i = s * segment; i < std::min(n, (s + 1) * segment); ++i) {
+      out.push_back(classes.codes[picked].read(bits));
+      picked = classes.of[out.back()];
+    }
     require(bits.bytes() == bits.in.left, "5.2: a lane ends elsewhere");
   }
   return out;
@@ -150,6 +181,21 @@ void copy_literals(Bytes& out, const Bytes& literals, size_t& used, size_t count
   for (size_t k = 0; k < count; ++k) out.push_back(literals[used++]);
 }
 
+// 6.3
+std::vector<size_t> read_lengths(const Bytes& symbols, Bits& bits) {
+  std::vector<size_t> values;
+  for (const uint8_t c : symbols) {
+    if (c < 16) {
+      values.push_back(c);
+      continue;
+    }
+    const uint32_t log = 4 + (c - 16u) / 2;
+    require(log <= 18, "6.3: bucket");
+    values.push_back((size_t{2 + (c & 1u)} << (log - 1)) + bits.take(log - 1));
+  }
+  return values;
+}
+
 // 6
 void read_coded(Input in, Codes& codes, Bytes& out, size_t raw) {
   const size_t end = out.size() + raw;
@@ -157,34 +203,30 @@ void read_coded(Input in, Codes& codes, Bytes& out, size_t raw) {
   require(low_bits <= 3, "6: k");
   const Bytes literals = read_symbols(in, codes, kLiterals, raw), tokens = read_symbols(in, codes, kTokens, raw / 2);
   const Bytes offset_symbols = read_symbols(in, codes, kOffsets, raw),
-              length_symbols = read_symbols(in, codes, kLengths, 2 * raw);
-  const size_t offset_bytes = in.varint();
-  Bits offset_bits{in.part(offset_bytes)}, length_bits{in};
-  std::vector<size_t> offsets, lengths;
+              run_symbols = read_symbols(in, codes, kRuns, raw),
+              length_symbols = read_symbols(in, codes, kLengths, raw);
+  const size_t offset_bytes = in.varint(), run_bytes = in.varint();
+  Bits offset_bits{in.part(offset_bytes)}, run_bits{in.part(run_bytes)}, length_bits{in};
+  std::vector<size_t> offsets;
   for (const uint8_t c : offset_symbols) {
     const uint32_t bucket = c >> low_bits, low = c & ((1u << low_bits) - 1);
     require(bucket <= 27, "6.2: bucket");
     offsets.push_back((size_t{8} << bucket) + (size_t{offset_bits.take(bucket + 3 - low_bits)} << low_bits) + low - 7);
   }
-  for (const uint8_t c : length_symbols) {
-    if (c < 16) {
-      lengths.push_back(c);
-      continue;
-    }
-    const uint32_t log = 4 + (c - 16u) / 2;
-    require(log <= 18, "6.3: bucket");
-    lengths.push_back((size_t{2 + (c & 1u)} << (log - 1)) + length_bits.take(log - 1));
-  }
-  require(offset_bits.bytes() == offset_bits.in.left && length_bits.bytes() == length_bits.in.left, "6.3: bits left");
-  size_t recent[3] = {1, 4, 8}, offset_at = 0, length_at = 0, used = 0;
-  const auto next_length = [&] {
-    require(length_at < lengths.size(), "6.1: lengths run out");
-    return lengths[length_at++];
+  const std::vector<size_t> runs = read_lengths(run_symbols, run_bits),
+                            lengths = read_lengths(length_symbols, length_bits);
+  require(offset_bits.bytes() == offset_bits.in.left && run_bits.bytes() == run_bits.in.left &&
+              length_bits.bytes() == length_bits.in.left,
+          "6.3: bits left");
+  size_t recent[3] = {1, 4, 8}, offset_at = 0, run_at = 0, length_at = 0, used = 0;
+  const auto next = [](const std::vector<size_t>& values, size_t& at) {
+    require(at < values.size(), "6.1: runs or lengths run out");
+    return values[at++];
   };
   for (const uint8_t token : tokens) {
     size_t run = token & 3, length = (token >> 2) & 15;
-    if (run == 3) run += next_length();
-    if (length == 15) length += next_length();
+    if (run == 3) run += next(runs, run_at);
+    if (length == 15) length += next(lengths, length_at);
     const int kind = token >> 6;
     length += kind == 3 ? 3 : 2;
     require(kind != 3 || offset_at < offsets.size(), "6.1: offsets run out");
@@ -195,7 +237,8 @@ void read_coded(Input in, Codes& codes, Bytes& out, size_t raw) {
     copy_literals(out, literals, used, run);
     copy_match(out, 0, offset, length);
   }
-  require(offset_at == offsets.size() && length_at == lengths.size(), "6.1: offsets or lengths are left");
+  require(offset_at == offsets.size() && run_at == runs.size() && length_at == lengths.size(),
+          "6.1: offsets, runs or lengths are left");
   copy_literals(out, literals, used, literals.size() - used);
   require(out.size() == end, "6.1: the block is not filled");
 }

@@ -70,7 +70,7 @@ void check_index(const Bytes& in, size_t payload, const std::vector<Chunk>& chun
 void decode_frame(const Bytes& in, size_t& at, Bytes& out) {
   const size_t begin = at, content_begin = out.size();
   require(read_number(in, at, 4) == 0x43594c47, "2.1: magic");
-  require(read_number(in, at + 4, 1) == 1, "2.1: version");
+  require(read_number(in, at + 4, 1) == 2, "2.1: version");
   const uint64_t flags = read_number(in, at + 5, 1), unit_log = read_number(in, at + 6, 1),
                  size = read_number(in, at + 8, 8);
   uint32_t crc = ~0u;

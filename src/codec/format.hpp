@@ -8,7 +8,7 @@ namespace glyd::codec {
 
 // --- frame (spec 2) ---
 inline constexpr uint32_t kFrameMagic = 0x43594c47;  // "GLYC"
-inline constexpr uint8_t kFrameVersion = 1;
+inline constexpr uint8_t kFrameVersion = 2;
 inline constexpr uint32_t kChunkMark = 0x93c95e;  // 24 bits that start every chunk: what salvage looks for
 inline constexpr uint32_t kEndMark = 0x5d3b16e4;
 inline constexpr size_t kFrameHeaderBytes = 20;
@@ -26,7 +26,8 @@ inline constexpr size_t kMaxBlockBytes = 256 << 10;
 enum class BlockType : uint8_t { kRaw = 0, kFill = 1, kBytes = 2, kCoded = 3, kPlanes = 4 };
 
 // --- symbol streams (spec 5) ---
-enum class StreamMode : uint8_t { kRaw = 0, kFill = 1, kHuffman = 2, kHuffmanRepeat = 3 };
+enum class StreamMode : uint8_t { kRaw = 0, kFill = 1, kHuffman = 2, kHuffmanRepeat = 3, kClasses = 4 };
+inline constexpr int kMaxClasses = 4;  // codes of a stream, chosen by the symbol before
 inline constexpr int kMaxCodeBits = 11;
 inline constexpr int kCodeLengthMaxBits = 7;   // of the code that the code lengths are sent in
 inline constexpr int kCodeLengthSymbols = 15;  // lengths 0-11, three runs of zeros

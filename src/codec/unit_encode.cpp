@@ -131,6 +131,7 @@ uint64_t UnitEncoder::content_hash() const { return kernels().hash_value(state_-
 
 size_t UnitEncoder::write(ByteSpan raw, uint8_t* out) {
   state_->symbols = {};
+  state_->symbols.seek_classes = state_->level == Level::kUltra;
   kernels().hash_start(state_->hash);
   state_->finder->start(raw);
   uint8_t* to = out;

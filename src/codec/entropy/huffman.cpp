@@ -176,7 +176,7 @@ HuffmanCodes make_codes(const CodeLengths& lengths) {
   return codes;
 }
 
-bool make_table(const CodeLengths& lengths, HuffmanTable& table) {
+bool make_table(const CodeLengths& lengths, const uint8_t* classes, HuffmanTable& table) {
   uint32_t per_length[kMaxCodeBits + 1] = {}, first[kMaxCodeBits + 2] = {};
   for (const uint8_t bits : lengths.bits) {
     if (bits > kMaxCodeBits) return false;
@@ -199,7 +199,8 @@ bool make_table(const CodeLengths& lengths, HuffmanTable& table) {
     const uint32_t half = 1u << (bits - 1);
     std::copy_n(table.entries, half, table.entries + half);
     for (uint32_t k = 0; k < per_length[bits]; ++k) {
-      table.entries[code] = static_cast<uint16_t>(bits | sorted[symbol++] << 8);
+      const uint8_t s = sorted[symbol++];
+      table.entries[code] = static_cast<uint16_t>(bits | (classes != nullptr ? classes[s] << 6 : 0) | s << 8);
       uint32_t carry = half;  // adds one to the reversed code
       while ((code & carry) != 0) code ^= carry, carry >>= 1;
       code |= carry;

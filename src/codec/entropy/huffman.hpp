@@ -30,8 +30,9 @@ struct HuffmanCodes {
 };
 HuffmanCodes make_codes(const CodeLengths& lengths);
 
-// The table for lengths that satisfy Kraft's equality; false if they do not.
-bool make_table(const CodeLengths& lengths, HuffmanTable& table);
+// The table for lengths that satisfy Kraft's equality; false if they do not. `classes` are those of the symbols, or
+// null.
+bool make_table(const CodeLengths& lengths, const uint8_t* classes, HuffmanTable& table);
 
 // Appends the lengths as the format sends them (at most 200 bytes).
 size_t write_code_lengths(const CodeLengths& lengths, uint8_t* out);

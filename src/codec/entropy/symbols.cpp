@@ -1,7 +1,9 @@
 #include "codec/entropy/symbols.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "codec/entropy/fixed_log2.hpp"
 #include "codec/kernels/basics.hpp"
 
 namespace glyd::codec {
@@ -10,14 +12,20 @@ namespace {
 // Streams this short are not worth a code.
 constexpr size_t kLeastCoded = 16;
 constexpr size_t kMostTableBytes = 200;
+constexpr size_t kLeastForClasses = 2048;
 
-// Codes `symbols` lowest bit first; five codes of 11 bits and a rest of 7 fit the register.
-uint8_t* encode_lane(const HuffmanCodes& codes, const uint8_t* symbols, size_t count, uint8_t* out) {
+// Codes `symbols` lowest bit first; five codes of 11 bits and a rest of 7 fit the register. With classes, the symbol
+// before picks the code: codes[0] first.
+template <bool kClasses>
+uint8_t* encode_lane(const HuffmanCodes* codes, const uint8_t* class_of, const uint8_t* symbols, size_t count,
+                     uint8_t* out) {
   uint64_t held = 0;
   unsigned bits = 0;
+  const HuffmanCodes* code = codes;
   const auto put = [&](uint8_t symbol) {
-    held |= uint64_t{codes.code[symbol]} << bits;
-    bits += codes.bits[symbol];
+    held |= uint64_t{code->code[symbol]} << bits;
+    bits += code->bits[symbol];
+    if (kClasses) code = codes + class_of[symbol];
   };
   size_t i = 0;
   for (; i + 5 <= count; i += 5) {
@@ -32,18 +40,156 @@ uint8_t* encode_lane(const HuffmanCodes& codes, const uint8_t* symbols, size_t c
   return out;
 }
 
-uint8_t* encode_lanes(const HuffmanCodes& codes, ByteSpan symbols, uint8_t* out) {
+// A 3-byte size, the lanes' sizes, the lanes.
+template <bool kClasses>
+uint8_t* encode_lanes(const HuffmanCodes* codes, const uint8_t* class_of, ByteSpan symbols, uint8_t* to) {
   const size_t lanes = static_cast<size_t>(stream_lanes(symbols.size()));
   const size_t segment = ceil_div(symbols.size(), lanes);
-  uint8_t* sizes = out;
-  out += 2 * (lanes - 1);
+  uint8_t* const payload = to + 3;
+  uint8_t* out = payload + 2 * (lanes - 1);
   for (size_t s = 0; s < lanes; ++s) {
     const size_t begin = s * segment;
-    uint8_t* const end = encode_lane(codes, symbols.data() + begin, std::min(segment, symbols.size() - begin), out);
-    if (s + 1 < lanes) store_le<uint16_t>(sizes + 2 * s, static_cast<uint16_t>(end - out));
+    uint8_t* const end =
+        encode_lane<kClasses>(codes, class_of, symbols.data() + begin, std::min(segment, symbols.size() - begin), out);
+    if (s + 1 < lanes) store_le<uint16_t>(payload + 2 * s, static_cast<uint16_t>(end - out));
     out = end;
   }
+  const auto payload_bytes = static_cast<uint32_t>(out - payload);
+  for (size_t k = 0; k < 3; ++k) to[k] = static_cast<uint8_t>(payload_bytes >> (8 * k));
   return out;
+}
+
+// Codes by the class of the symbol before.
+struct Classes {
+  size_t count = 0;
+  std::array<uint8_t, 256> of{};
+  CodeLengths lengths[kMaxClasses];
+};
+
+using Pairs = std::vector<Histogram>;  // [symbol before][symbol]
+
+uint64_t add_up(const Histogram& counts) {
+  uint64_t total = 0;
+  for (const uint32_t c : counts) total += c;
+  return total;
+}
+
+// Symbols sorted into `count` classes, so that what follows those of a class is alike: starts with what follows the
+// most frequent ones, then moves each symbol to the class in whose code its followers are shortest, a few times.
+bool cluster(const Pairs& pairs, const std::vector<uint8_t>& order, Classes& classes) {
+  if (order.size() < classes.count) return false;
+  std::vector<Histogram> sums(classes.count);
+  for (size_t c = 0; c < classes.count; ++c) sums[c] = pairs[order[c]];
+  std::vector<Histogram> prices(classes.count);
+  constexpr int kRounds = 6;
+  for (int round = 0; round < kRounds; ++round) {
+    for (size_t c = 0; c < classes.count; ++c) {
+      const uint32_t whole = fixed_log2(static_cast<uint32_t>(8 * add_up(sums[c]) + 256));
+      for (size_t y = 0; y < 256; ++y) prices[c][y] = whole - fixed_log2(8 * sums[c][y] + 1);
+    }
+    for (Histogram& sum : sums) sum.fill(0);
+    for (const uint8_t before : order) {
+      uint64_t least = UINT64_MAX;
+      for (size_t c = 0; c < classes.count; ++c) {
+        uint64_t price = 0;
+        for (size_t y = 0; y < 256; ++y) price += uint64_t{pairs[before][y]} * prices[c][y];
+        if (price < least) least = price, classes.of[before] = static_cast<uint8_t>(c);
+      }
+      Histogram& sum = sums[classes.of[before]];
+      for (size_t y = 0; y < 256; ++y) sum[y] += pairs[before][y];
+    }
+  }
+  return std::all_of(sums.begin(), sums.end(), [](const Histogram& sum) { return add_up(sum) != 0; });
+}
+
+// Classes with which `symbols` take less than `most_bits`.
+std::optional<Classes> find_classes(ByteSpan symbols, const Histogram& counts, size_t most_bits) {
+  const size_t segment = ceil_div(symbols.size(), static_cast<size_t>(stream_lanes(symbols.size())));
+  Pairs pairs(256);
+  Histogram first{};
+  for (size_t i = 0; i < symbols.size(); ++i) ++(i % segment == 0 ? first : pairs[symbols[i - 1]])[symbols[i]];
+  std::vector<uint8_t> order;
+  for (size_t s = 0; s < 256; ++s) {
+    if (counts[s] != 0) order.push_back(static_cast<uint8_t>(s));
+  }
+  std::stable_sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) { return counts[a] > counts[b]; });
+  std::optional<Classes> best;
+  for (const size_t count : {size_t{2}, size_t{4}}) {
+    Classes classes;
+    classes.count = count;
+    if (!cluster(pairs, order, classes)) continue;
+    size_t bits = order.size() * 2;
+    for (size_t c = 0; c < count; ++c) {
+      Histogram sum = c == 0 ? first : Histogram{};
+      for (const uint8_t before : order) {
+        if (classes.of[before] != c) continue;
+        for (size_t y = 0; y < 256; ++y) sum[y] += pairs[before][y];
+      }
+      Histogram for_code = sum;
+      if (std::count(sum.begin(), sum.end(), 0u) >= 255) {
+        const size_t only = static_cast<size_t>(std::max_element(sum.begin(), sum.end()) - sum.begin());
+        for_code[only ^ 1] = 1;  // a code of one symbol would have no bits
+      }
+      make_code_lengths(for_code.data(), 256, kMaxCodeBits, classes.lengths[c].bits.data());
+      uint8_t table[kMostTableBytes + 56];
+      bits += coded_bits(sum, classes.lengths[c]) + 8 * write_code_lengths(classes.lengths[c], table);
+    }
+    if (bits < most_bits) most_bits = bits, best = classes;
+  }
+  return best;
+}
+
+bool has_code(const Classes& classes, size_t symbol) {
+  for (size_t c = 0; c < classes.count; ++c) {
+    if (classes.lengths[c].bits[symbol] != 0) return true;
+  }
+  return false;
+}
+
+uint8_t* write_classes(const Classes& classes, ByteSpan symbols, uint8_t* to) {
+  *to++ = static_cast<uint8_t>(classes.count);
+  HuffmanCodes codes[kMaxClasses];
+  for (size_t c = 0; c < classes.count; ++c) {
+    to += write_code_lengths(classes.lengths[c], to);
+    codes[c] = make_codes(classes.lengths[c]);
+  }
+  uint32_t held = 0, bits = 0;
+  for (size_t s = 0; s < 256; ++s) {
+    if (!has_code(classes, s)) continue;
+    held |= uint32_t{classes.of[s]} << bits;
+    bits += 2;
+    if (bits == 8) *to++ = static_cast<uint8_t>(held), held = bits = 0;
+  }
+  if (bits != 0) *to++ = static_cast<uint8_t>(held);
+  return encode_lanes<true>(codes, classes.of.data(), symbols, to);
+}
+
+Result<size_t> read_classes(ByteSpan in, HuffmanTable* tables) {
+  size_t at = 0;
+  Classes classes;
+  if (in.empty()) return corrupt("symbols: cut short");
+  classes.count = in[at++];
+  if (classes.count < 2 || classes.count > kMaxClasses) return corrupt("symbols: {} classes", classes.count);
+  for (size_t c = 0; c < classes.count; ++c) {
+    GLYD_TRY(const size_t taken, read_code_lengths(in.subspan(at), classes.lengths[c]));
+    at += taken;
+  }
+  uint32_t bits = 8;
+  for (size_t s = 0; s < 256; ++s) {
+    if (!has_code(classes, s)) continue;
+    if (bits == 8) {
+      if (at == in.size()) return corrupt("symbols: cut short");
+      ++at, bits = 0;
+    }
+    classes.of[s] = (in[at - 1] >> bits) & 3;
+    bits += 2;
+    if (classes.of[s] >= classes.count) return corrupt("symbols: class {}", classes.of[s]);
+  }
+  for (size_t c = 0; c < classes.count; ++c) {
+    if (!make_table(classes.lengths[c], classes.of.data(), tables[c]))
+      return corrupt("symbols: a code is not complete");
+  }
+  return at;
 }
 
 }  // namespace
@@ -99,8 +245,15 @@ size_t SymbolEncoder::write(StreamKind kind, ByteSpan symbols, uint8_t* out) {
   const size_t old_bits = has_last[k] ? coded_bits(counts, last[k]) : SIZE_MAX;
   const bool repeat = old_bits <= new_bits;
   const size_t lanes = static_cast<size_t>(stream_lanes(symbols.size()));
-  const size_t coded_bytes =
-      std::min(old_bits, new_bits) / 8 + 3 * lanes + 4;  // sizes, unfilled last bytes, payload length
+  const size_t plain_bits = std::min(old_bits, new_bits);
+  if (seek_classes && symbols.size() >= kLeastForClasses) {
+    const size_t most_bits = std::min(plain_bits - plain_bits / 128, 8 * (symbols.size() - symbols.size() / 64 - 64));
+    if (const auto classes = find_classes(symbols, counts, most_bits)) {
+      uint8_t* const to = header(StreamMode::kClasses);
+      return static_cast<size_t>(write_classes(*classes, symbols, to) - out);
+    }
+  }
+  const size_t coded_bytes = plain_bits / 8 + 3 * lanes + 4;  // sizes, unfilled last bytes, payload length
   if (coded_bytes + coded_bytes / 64 >= symbols.size()) return raw();
 
   uint8_t* to = header(repeat ? StreamMode::kHuffmanRepeat : StreamMode::kHuffman);
@@ -110,13 +263,8 @@ size_t SymbolEncoder::write(StreamKind kind, ByteSpan symbols, uint8_t* out) {
     last[k] = lengths;
     has_last[k] = true;
   }
-  uint8_t* const payload = to + 3;
-  uint8_t* const end = encode_lanes(make_codes(last[k]), symbols, payload);
-  const uint32_t payload_bytes = static_cast<uint32_t>(end - payload);
-  to[0] = static_cast<uint8_t>(payload_bytes);
-  to[1] = static_cast<uint8_t>(payload_bytes >> 8);
-  to[2] = static_cast<uint8_t>(payload_bytes >> 16);
-  return static_cast<size_t>(end - out);
+  const HuffmanCodes codes = make_codes(last[k]);
+  return static_cast<size_t>(encode_lanes<false>(&codes, nullptr, symbols, to) - out);
 }
 
 Result<size_t> SymbolDecoder::read(StreamKind kind, const uint8_t*& at, const uint8_t* end, const uint8_t* readable,
@@ -142,13 +290,18 @@ Result<size_t> SymbolDecoder::read(StreamKind kind, const uint8_t*& at, const ui
       CodeLengths lengths;
       GLYD_TRY(const size_t taken, read_code_lengths({at, left}, lengths));
       at += taken;
-      if (!make_table(lengths, tables[k])) return corrupt("symbols: the code is not complete");
+      if (!make_table(lengths, nullptr, tables[k])) return corrupt("symbols: the code is not complete");
       has_table[k] = true;
       break;
     }
     case StreamMode::kHuffmanRepeat:
       if (!has_table[k]) return corrupt("symbols: no code to repeat");
       break;
+    case StreamMode::kClasses: {
+      GLYD_TRY(const size_t taken, read_classes({at, left}, class_tables));
+      at += taken;
+      break;
+    }
     default:
       return corrupt("symbols: mode {}", mode);
   }
@@ -159,7 +312,14 @@ Result<size_t> SymbolDecoder::read(StreamKind kind, const uint8_t*& at, const ui
   at += 3;
   if (static_cast<size_t>(end - at) < payload || payload < 2 * static_cast<size_t>(lanes - 1))
     return corrupt("symbols: cut short");
-  HuffmanLanes in{.table = &tables[k], .begin = {}, .readable = readable, .out = out, .symbols = count, .lanes = lanes};
+  const bool classes = static_cast<StreamMode>(mode) == StreamMode::kClasses;
+  HuffmanLanes in{.table = classes ? class_tables : &tables[k],
+                  .classes = classes,
+                  .begin = {},
+                  .readable = readable,
+                  .out = out,
+                  .symbols = count,
+                  .lanes = lanes};
   const uint8_t* const payload_end = at + payload;
   in.begin[0] = at + 2 * (lanes - 1);
   for (int s = 0; s + 1 < lanes; ++s) {

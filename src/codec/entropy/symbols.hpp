@@ -10,13 +10,14 @@
 namespace glyd::codec {
 
 // Kinds of streams: each remembers its last code within the unit, which a later stream may use again.
-enum class StreamKind : uint8_t { kLiterals, kTokens, kOffsets, kLengths, kPlane, kLowBytes, kCount };
+enum class StreamKind : uint8_t { kLiterals, kTokens, kOffsets, kRuns, kLengths, kPlane, kLowBytes, kCount };
 inline constexpr size_t kStreamKinds = static_cast<size_t>(StreamKind::kCount);
 
 // The encoder's memory of the codes in force.
 struct SymbolEncoder {
   CodeLengths last[kStreamKinds];
   bool has_last[kStreamKinds] = {};
+  bool seek_classes = false;  // takes its time
 
   // Most bytes that `count` symbols take.
   static size_t bound(size_t count) { return count + 8; }
@@ -25,7 +26,7 @@ struct SymbolEncoder {
 };
 
 struct SymbolDecoder {
-  HuffmanTable tables[kStreamKinds];
+  HuffmanTable tables[kStreamKinds], class_tables[kMaxClasses];
   bool has_table[kStreamKinds] = {};
 
   // Reads a stream of at most `capacity` symbols from `at`, which moves behind it, to `out`. Bytes before `readable`

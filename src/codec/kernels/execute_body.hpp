@@ -18,7 +18,7 @@
 namespace glyd::codec {
 namespace {
 
-constexpr size_t kOvershoot = 32;
+constexpr size_t kOvershoot = 64;
 
 // The last three offsets and the next new one; take(kind, next) gives the offset of a sequence and moves it to the
 // front.
@@ -89,7 +89,11 @@ __attribute__((noinline)) bool finish_sequence(uint8_t* out, const uint8_t* out_
 GLYD_KERNEL_INLINE void copy_run(uint8_t* out, const uint8_t* from, size_t length) {
   copy16(out, from);
   if (GLYD_UNLIKELY(length > 16)) {
-    for (size_t done = 16; done < length; done += 16) copy16(out + done, from + done);
+    copy16(out + 16, from + 16);
+    for (size_t done = 32; GLYD_UNLIKELY(done < length); done += 32) {
+      copy16(out + done, from + done);
+      copy16(out + done + 16, from + done + 16);
+    }
   }
 }
 
@@ -102,7 +106,12 @@ GLYD_KERNEL_INLINE void copy_match(uint8_t* out, size_t offset, size_t length) {
   copy16(out, from);
   copy16(out + 16, from + 16);
   if (GLYD_UNLIKELY(length > 32)) {
-    for (size_t done = 32; done < length; done += 16) copy16(out + done, from + done);
+    copy16(out + 32, from + 32);
+    copy16(out + 48, from + 48);
+    for (size_t done = 64; GLYD_UNLIKELY(done < length); done += 32) {
+      copy16(out + done, from + done);
+      copy16(out + done + 16, from + done + 16);
+    }
   }
 }
 
@@ -111,50 +120,46 @@ struct Step {
   uint32_t run, length, offset;
 };
 // A match's source is often out of the nearest caches, and waiting for it was two thirds of the time: sources are
-// fetched a batch ahead.
-constexpr size_t kBatch = 16;
+// fetched this many sequences ahead.
+constexpr size_t kAhead = 16;
 
 class StepReader {
  public:
   explicit StepReader(const CodedBlock& in)
-      : token_(in.tokens), end_(in.tokens_end), offsets_(in.offsets), lengths_(in.lengths), at_(in.out) {}
+      : token_(in.tokens), offsets_(in.offsets), runs_(in.runs), lengths_(in.lengths), at_(in.out) {}
 
-  // The next steps; gives their number, at most kBatch.
-  __attribute__((always_inline)) size_t read(Step* steps) {
-    const size_t left = static_cast<size_t>(end_ - token_);
-    const size_t count = left < kBatch ? left : kBatch;
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t t = *token_++;
-      const uint32_t is_new = t >= kTokenNew << 6;
-      uint32_t run = t & 3;
-      const uint32_t run_escape = run == kTokenLiteralEscape;
-      run += *lengths_ & (0 - run_escape);
-      lengths_ += run_escape;
-      uint32_t length = (t >> 2) & 15;
-      const uint32_t length_escape = length == kTokenLengthEscape;
-      length += *lengths_ & (0 - length_escape);
-      lengths_ += length_escape;
-      length += kMinRepeatLength + is_new;
-      static_assert(kMinNewLength == kMinRepeatLength + 1);
-      const uint32_t offset = recent_.take(t >> 6, *offsets_);
-      offsets_ += is_new;
-      at_ += run;
-      __builtin_prefetch(at_ - offset);
-      at_ += length;
-      steps[i] = {run, length, offset};
-    }
-    return count;
+  __attribute__((always_inline)) void read(Step& step) {
+    const uint32_t t = *token_++;
+    const uint32_t is_new = t >= kTokenNew << 6;
+    uint32_t run = t & 3;
+    const uint32_t run_escape = run == kTokenLiteralEscape;
+    run += *runs_ & (0 - run_escape);
+    runs_ += run_escape;
+    uint32_t length = (t >> 2) & 15;
+    const uint32_t length_escape = length == kTokenLengthEscape;
+    length += *lengths_ & (0 - length_escape);
+    lengths_ += length_escape;
+    length += kMinRepeatLength + is_new;
+    static_assert(kMinNewLength == kMinRepeatLength + 1);
+    const uint32_t offset = recent_.take(t >> 6, *offsets_);
+    offsets_ += is_new;
+    at_ += run;
+    __builtin_prefetch(at_ - offset);
+    at_ += length;
+    step = {run, length, offset};
   }
 
  private:
-  const uint8_t *token_, *end_;
-  const uint32_t *offsets_, *lengths_;
+  const uint8_t* token_;
+  const uint32_t *offsets_, *runs_, *lengths_;
   const uint8_t* at_;  // where the step will write; not trusted, only fetched from
   RecentOffsets recent_;
 };
 
 inline bool execute_coded(const CodedBlock& in) {
   const uint8_t* literals = in.literals;
+  const uint8_t* const literals_end = in.literals_end;
+  const uint8_t* const window_begin = in.window_begin;
   uint8_t* out = in.out;
   // Fast while a sequence ends at least kOvershoot before the unit's end.
   const size_t unit_left = static_cast<size_t>(in.writable_end - in.out);
@@ -164,27 +169,35 @@ inline bool execute_coded(const CodedBlock& in) {
                                                                    : block_bytes;
   const uint8_t* const fast_end = in.out + fast_bytes;
   StepReader reader(in);
-  Step batches[2][kBatch];
-  size_t count = reader.read(batches[0]);
-  for (size_t current = 0; count != 0; current ^= 1) {
-    const size_t following = reader.read(batches[current ^ 1]);
-    const Step* const steps = batches[current];
-    for (size_t i = 0; i < count; ++i) {
-      const size_t run = steps[i].run, length = steps[i].length, offset = steps[i].offset;
-      uint8_t* const match = out + run;
-      if (GLYD_LIKELY(match + length <= fast_end && literals + run <= in.literals_end &&
-                      offset <= static_cast<size_t>(match - in.window_begin))) {
-        copy_run(out, literals, run);
-        copy_match(match, offset, length);
-      } else if (!finish_sequence(out, in.out_end, in.window_begin, literals, in.literals_end, run, length, offset)) {
-        return false;
-      }
-      literals += run;
-      out = match + length;
+  Step ring[kAhead];
+  const auto execute = [&](const Step step) __attribute__((always_inline)) {
+    const size_t run = step.run, length = step.length, offset = step.offset;
+    uint8_t* const match = out + run;
+    if (GLYD_LIKELY(match + length <= fast_end && literals + run <= literals_end &&
+                    offset <= static_cast<size_t>(match - window_begin))) {
+      copy_run(out, literals, run);
+      copy_match(match, offset, length);
+    } else if (!finish_sequence(out, in.out_end, window_begin, literals, literals_end, run, length, offset)) {
+      return false;
     }
-    count = following;
+    literals += run;
+    out = match + length;
+    return true;
+  };
+  const size_t count = static_cast<size_t>(in.tokens_end - in.tokens);
+  const size_t first = count < kAhead ? count : kAhead;
+  for (size_t i = 0; i < first; ++i) reader.read(ring[i]);
+  size_t at = 0;
+  for (size_t left = count - first; left != 0; --left) {
+    const Step step = ring[at];
+    reader.read(ring[at]);
+    at = (at + 1) % kAhead;
+    if (!execute(step)) return false;
   }
-  const size_t run = static_cast<size_t>(in.literals_end - literals);
+  for (size_t i = 0; i < first; ++i, at = (at + 1) % first) {
+    if (!execute(ring[at])) return false;
+  }
+  const size_t run = static_cast<size_t>(literals_end - literals);
   if (run != static_cast<size_t>(in.out_end - out)) return false;
   std::memcpy(out, literals, run);
   return true;
@@ -220,8 +233,8 @@ inline bool execute_bytes(const BytesBlock& in) {
   // A run's copy loads 16 bytes at a time from the literals.
   const size_t literal_room = static_cast<size_t>(in.readable - in.literals);
   const size_t literal_bytes = static_cast<size_t>(in.literals_end - in.literals);
-  const size_t fast_literals = literal_room < 16                   ? 0
-                               : literal_room - 16 < literal_bytes ? literal_room - 16
+  const size_t fast_literals = literal_room < 32                   ? 0
+                               : literal_room - 32 < literal_bytes ? literal_room - 32
                                                                    : literal_bytes;
   const uint8_t* const literals_fast_end = in.literals + fast_literals;
   size_t offset = 1;
@@ -287,15 +300,15 @@ inline bool expand_bits(const uint8_t* codes, size_t count, const uint32_t* base
   return (position + 7) / 8 == bits_bytes && all >> 31 == 0;
 }
 
-inline void count_tokens(const uint8_t* tokens, size_t count, size_t* fresh, size_t* escapes) {
-  size_t news = 0, both = 0;
+inline TokenCounts count_tokens(const uint8_t* tokens, size_t count) {
+  TokenCounts counts{};
   for (size_t i = 0; i < count; ++i) {
     const uint8_t t = tokens[i];
-    news += t >= kTokenNew << 6;
-    both += ((t & 3) == kTokenLiteralEscape) + (((t >> 2) & 15) == kTokenLengthEscape);
+    counts.fresh += t >= kTokenNew << 6;
+    counts.runs += (t & 3) == kTokenLiteralEscape;
+    counts.lengths += ((t >> 2) & 15) == kTokenLengthEscape;
   }
-  *fresh = news;
-  *escapes = both;
+  return counts;
 }
 
 // Four tables: a byte that repeats would else wait for its own last count.

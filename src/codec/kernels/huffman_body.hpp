@@ -19,6 +19,7 @@ static_assert(kSymbolsPerRefill * kMaxCodeBits + 7 < 63);
 
 struct Lane {
   uint64_t bits;
+  uint64_t table;  // first entry of the next symbol's table, if there are classes
   const uint8_t* at;
 };
 
@@ -28,20 +29,26 @@ GLYD_KERNEL_INLINE void refill(Lane& lane) {
   lane.bits = (load64(lane.at) | kMarker) >> (taken & 7);
 }
 
-template <int kLanes>
+// Of an entry: where the next symbol's table begins.
+GLYD_KERNEL_INLINE uint64_t next_table(uint16_t entry) { return (entry & 0xc0u) << (kMaxCodeBits - 6); }
+
+template <int kLanes, bool kClasses>
 GLYD_KERNEL_INLINE void decode_rounds(const uint16_t* table, Lane* lanes, uint8_t* out, size_t segment, size_t rounds) {
   for (; rounds > 0; --rounds, out += kSymbolsPerRefill) {
 #pragma GCC unroll 8
     for (int s = 0; s < kLanes; ++s) {
       uint64_t bits = lanes[s].bits;
+      uint64_t from = lanes[s].table;
       uint8_t* to = out + static_cast<size_t>(s) * segment;
 #pragma GCC unroll 5
       for (size_t k = 0; k < kSymbolsPerRefill; ++k) {
-        const uint16_t entry = table[bits & 2047];
+        const uint16_t entry = table[kClasses ? (bits & 2047) | from : bits & 2047];
+        if (kClasses) from = next_table(entry);
         bits >>= entry & 63;
         to[k] = static_cast<uint8_t>(entry >> 8);
       }
       lanes[s].bits = bits;
+      lanes[s].table = from;
       refill(lanes[s]);
     }
   }
@@ -60,7 +67,8 @@ inline bool finish_lane(const HuffmanLanes& in, Lane lane, const uint8_t* end, u
       bits = load64(at);
     else
       for (int k = 0; at + k < in.readable; ++k) bits |= uint64_t{at[k]} << (8 * k);
-    const uint16_t entry = in.table->entries[(bits >> taken) & 2047];
+    const uint16_t entry = in.table->entries[((bits >> taken) & 2047) | lane.table];
+    if (in.classes) lane.table = next_table(entry);
     taken += entry & 63;
     out[i] = static_cast<uint8_t>(entry >> 8);
   }
@@ -68,7 +76,7 @@ inline bool finish_lane(const HuffmanLanes& in, Lane lane, const uint8_t* end, u
   return at == end;
 }
 
-template <int kLanes>
+template <int kLanes, bool kClasses>
 inline bool decode_lanes(const HuffmanLanes& in) {
   const size_t segment = (in.symbols + kLanes - 1) / kLanes;
   const size_t last = in.symbols - segment * (kLanes - 1);  // the last lane's symbols: never more than `segment`
@@ -78,6 +86,7 @@ inline bool decode_lanes(const HuffmanLanes& in) {
   bool can_load = true;
   for (int s = 0; s < kLanes; ++s) {
     lanes[s].at = in.begin[s];
+    lanes[s].table = 0;
     can_load = can_load && readable(s) >= 8;
   }
   if (can_load) {
@@ -90,7 +99,7 @@ inline bool decode_lanes(const HuffmanLanes& in) {
         rounds = room < rounds ? room : rounds;
       }
       if (rounds == 0) break;
-      decode_rounds<kLanes>(in.table->entries, lanes, in.out + done, segment, rounds);
+      decode_rounds<kLanes, kClasses>(in.table->entries, lanes, in.out + done, segment, rounds);
       done += rounds * kSymbolsPerRefill;
     }
   } else {
@@ -107,7 +116,13 @@ inline bool decode_lanes(const HuffmanLanes& in) {
 }
 
 inline bool decode_huffman(const HuffmanLanes& in) {
-  return in.lanes == 8 ? decode_lanes<8>(in) : in.lanes == 4 ? decode_lanes<4>(in) : decode_lanes<1>(in);
+  if (in.classes)
+    return in.lanes == 8   ? decode_lanes<8, true>(in)
+           : in.lanes == 4 ? decode_lanes<4, true>(in)
+                           : decode_lanes<1, true>(in);
+  return in.lanes == 8   ? decode_lanes<8, false>(in)
+         : in.lanes == 4 ? decode_lanes<4, false>(in)
+                         : decode_lanes<1, false>(in);
 }
 
 }  // namespace

@@ -9,13 +9,15 @@
 
 namespace glyd::codec {
 
-// Huffman decoding table: entry = code length | symbol << 8, indexed by the next kMaxCodeBits bits.
+// Huffman decoding table: entry = code length | class of the symbol << 6 | symbol << 8, indexed by the next
+// kMaxCodeBits bits.
 struct HuffmanTable {
   uint16_t entries[2048];
 };
 
 struct HuffmanLanes {
-  const HuffmanTable* table;
+  const HuffmanTable* table;  // one, or kMaxClasses of which the class of the symbol before picks
+  bool classes;
   const uint8_t* begin[9];  // lane s is begin[s] .. begin[s + 1]
   const uint8_t* readable;  // bytes before it may be loaded (>= begin[lanes])
   uint8_t* out;
@@ -28,10 +30,15 @@ struct CodedBlock {
   const uint8_t *tokens, *tokens_end;
   const uint8_t *literals, *literals_end;  // 32 readable bytes follow
   const uint32_t* offsets;                 // as many as tokens of kind "new"
-  const uint32_t* lengths;                 // as many as escapes
+  const uint32_t *runs, *lengths;          // as many as escapes
   uint8_t *out, *out_end;                  // of the block
   const uint8_t* window_begin;             // first byte of the unit
   uint8_t* writable_end;                   // the unit's last byte + 1
+};
+
+// Tokens of kind "new" and those with an escape.
+struct TokenCounts {
+  size_t fresh, runs, lengths;
 };
 
 struct BytesBlock {
@@ -80,8 +87,7 @@ struct Kernels {
   // left or a base has its highest bit set.
   bool (*expand_bits)(const uint8_t* codes, size_t count, const uint32_t* base, const uint8_t* bits_of, int shift,
                       const uint8_t* bits, size_t bits_bytes, const uint8_t* readable, uint32_t* values);
-  // Tokens of kind "new" and escapes of both sorts.
-  void (*count_tokens)(const uint8_t* tokens, size_t count, size_t* fresh, size_t* escapes);
+  TokenCounts (*count_tokens)(const uint8_t* tokens, size_t count);
   // counts[256] of the bytes.
   void (*histogram)(const uint8_t* bytes, size_t count, uint32_t* counts);
   // The high halves of fp32 values, which are bf16 values, and their low bytes each apart.

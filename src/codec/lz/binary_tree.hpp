@@ -1,6 +1,10 @@
 // binary_tree.hpp - all matches of a position, by binary trees of the strings seen, one for each hash of four bytes.
 #pragma once
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <vector>
 
@@ -13,9 +17,22 @@ struct Match {
   uint32_t length, offset;
 };
 
+// Room in large pages, where the system has them: the trees are walked at random.
+inline void reserve_huge(std::vector<uint32_t>& values, size_t count) {
+  if (values.capacity() >= count) return;
+  values.clear();
+  values.reserve(count);
+#if defined(__linux__)
+  constexpr uintptr_t kPage = uintptr_t{2} << 20;
+  const auto begin = reinterpret_cast<uintptr_t>(values.data()), end = begin + count * sizeof(uint32_t);
+  const uintptr_t first = (begin + kPage - 1) & ~(kPage - 1), last = end & ~(kPage - 1);
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
 class BinaryTree {
  public:
-  static constexpr int kWindowLog = 23;  // how far back a match may lie
+  static constexpr int kWindowLog = 25;  // how far back a match may lie
   static constexpr uint32_t kMostMatches = 24;
   static constexpr uint32_t kCompared = 256;
 
@@ -24,8 +41,10 @@ class BinaryTree {
     const int unit_log = std::max(12, log2_floor(static_cast<uint32_t>(unit.size()) | 1) + 1);
     const int window_log = std::min(kWindowLog, unit_log);
     mask_ = (1u << window_log) - 1;
+    reserve_huge(children_, size_t{2} << window_log);
     children_.resize(size_t{2} << window_log);
     shift_ = 32 - std::min(20, unit_log);
+    reserve_huge(roots_, size_t{1} << (32 - shift_));
     roots_.assign(size_t{1} << (32 - shift_), kNone);
     short_.assign(size_t{1} << kShortLog, kNone);
   }
@@ -49,7 +68,15 @@ class BinaryTree {
     }
     near = position;
 
-    uint32_t& root = roots_[(word * 2654435761u) >> shift_];
+    // What positions to come will wait for.
+    if (left > kAhead + 4) {
+      __builtin_prefetch(&roots_[root_of(load32(here + kAhead))]);
+      if (const uint32_t soon = roots_[root_of(load32(here + kSoon))]; soon != kNone) {
+        __builtin_prefetch(&children_[2 * size_t{soon & mask_}]);
+        __builtin_prefetch(base + soon);
+      }
+    }
+    uint32_t& root = roots_[root_of(word)];
     uint32_t candidate = root;
     root = position;
     uint32_t* less = &children_[2 * size_t{position & mask_}];
@@ -86,6 +113,9 @@ class BinaryTree {
   }
 
  private:
+  static constexpr uint32_t kSoon = 3, kAhead = 8;
+  uint32_t root_of(uint32_t word) const { return (word * 2654435761u) >> shift_; }
+
   // Lengthens a last match that was compared as far as it is, and cuts all at `most`.
   uint32_t fit(Match* matches, uint32_t count, const uint8_t* here, uint32_t most) const {
     if (count == 0) return 0;

@@ -14,8 +14,8 @@ namespace glyd::codec {
 
 // Reused from block to block; never shrinks, since what is added again would be filled with zeros.
 struct CodedScratch {
-  std::vector<uint8_t> tokens, literals, offset_codes, length_codes;
-  std::vector<uint32_t> offsets, lengths;
+  std::vector<uint8_t> tokens, literals, offset_codes, run_codes, length_codes;
+  std::vector<uint32_t> offsets, runs, lengths;
 };
 
 // A value's bucket in a Huffman stream and the bits that go with it.
@@ -52,7 +52,7 @@ class CodedWriter {
 
  private:
   CodedScratch scratch_;
-  size_t length_count_ = 0;
+  size_t run_count_ = 0, length_count_ = 0;
   std::vector<PieceEnd> pieces_;
 };
 

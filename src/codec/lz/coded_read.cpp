@@ -23,36 +23,44 @@ Result<void> read_coded(ByteSpan payload, const uint8_t* readable, SymbolDecoder
   const size_t most_tokens = raw_bytes / kMinRepeatLength;
   room(s.tokens, most_tokens);
   GLYD_TRY(const size_t tokens, symbols.read(StreamKind::kTokens, at, end, readable, s.tokens.data(), most_tokens));
-  size_t fresh = 0, escapes = 0;
-  kernel.count_tokens(s.tokens.data(), tokens, &fresh, &escapes);
-  room(s.offset_codes, fresh);
-  room(s.length_codes, escapes);
-  room(s.offsets, fresh);
-  room(s.lengths, escapes);
-  GLYD_TRY(const size_t offsets, symbols.read(StreamKind::kOffsets, at, end, readable, s.offset_codes.data(), fresh));
-  GLYD_TRY(const size_t lengths, symbols.read(StreamKind::kLengths, at, end, readable, s.length_codes.data(), escapes));
-  if (offsets != fresh || lengths != escapes)
-    return corrupt("coded block: {} offsets and {} lengths for {} and {} tokens", offsets, lengths, fresh, escapes);
+  const TokenCounts counts = kernel.count_tokens(s.tokens.data(), tokens);
+  room(s.offset_codes, counts.fresh);
+  room(s.run_codes, counts.runs);
+  room(s.length_codes, counts.lengths);
+  room(s.offsets, counts.fresh);
+  room(s.runs, counts.runs);
+  room(s.lengths, counts.lengths);
+  const auto read_codes = [&](StreamKind kind, std::vector<uint8_t>& codes, size_t expected) -> Result<void> {
+    GLYD_TRY(const size_t got, symbols.read(kind, at, end, readable, codes.data(), expected));
+    if (got != expected) return corrupt("coded block: {} values for {} tokens that ask for one", got, expected);
+    return {};
+  };
+  GLYD_CHECK(read_codes(StreamKind::kOffsets, s.offset_codes, counts.fresh));
+  GLYD_CHECK(read_codes(StreamKind::kRuns, s.run_codes, counts.runs));
+  GLYD_CHECK(read_codes(StreamKind::kLengths, s.length_codes, counts.lengths));
 
-  uint32_t offset_bytes = 0;
-  if (!read_varint(at, end, offset_bytes) || offset_bytes > static_cast<size_t>(end - at))
+  uint32_t offset_bytes = 0, run_bytes = 0;
+  if (!read_varint(at, end, offset_bytes) || !read_varint(at, end, run_bytes) ||
+      offset_bytes > static_cast<size_t>(end - at) || run_bytes > static_cast<size_t>(end - at) - offset_bytes)
     return corrupt("coded block: cut short");
-  const BucketTable& offset_table = offset_buckets(low_bits);
-  const BucketTable& length_table = length_buckets();
-  if (!kernel.expand_bits(s.offset_codes.data(), fresh, offset_table.base, offset_table.bits, low_bits, at,
-                          offset_bytes, readable, s.offsets.data())) {
+  const BucketTable &offset_table = offset_buckets(low_bits), &length_table = length_buckets();
+  const auto expand = [&](const std::vector<uint8_t>& codes, size_t count, const BucketTable& table, int shift,
+                          size_t bytes, std::vector<uint32_t>& values) {
+    const uint8_t* const bits = at;
+    at += bytes;
+    return kernel.expand_bits(codes.data(), count, table.base, table.bits, shift, bits, bytes, readable, values.data());
+  };
+  if (!expand(s.offset_codes, counts.fresh, offset_table, low_bits, offset_bytes, s.offsets))
     return corrupt("coded block: offset bits");
-  }
-  at += offset_bytes;
-  if (!kernel.expand_bits(s.length_codes.data(), escapes, length_table.base, length_table.bits, 0, at,
-                          static_cast<size_t>(end - at), readable, s.lengths.data())) {
+  if (!expand(s.run_codes, counts.runs, length_table, 0, run_bytes, s.runs) ||
+      !expand(s.length_codes, counts.lengths, length_table, 0, static_cast<size_t>(end - at), s.lengths))
     return corrupt("coded block: length bits");
-  }
   const CodedBlock block{.tokens = s.tokens.data(),
                          .tokens_end = s.tokens.data() + tokens,
                          .literals = s.literals.data(),
                          .literals_end = s.literals.data() + literals,
                          .offsets = s.offsets.data(),
+                         .runs = s.runs.data(),
                          .lengths = s.lengths.data(),
                          .out = out,
                          .out_end = out + raw_bytes,

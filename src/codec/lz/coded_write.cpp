@@ -91,14 +91,15 @@ void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
   make_room(s.tokens, sequences.size());
   make_room(s.literals, raw.size() + 32);
   make_room(s.offsets, sequences.size());
-  make_room(s.lengths, 2 * sequences.size());
+  make_room(s.runs, sequences.size());
+  make_room(s.lengths, sequences.size());
   pieces_.clear();
   const uint8_t* from = raw.data();
   const uint8_t* const raw_end = from + raw.size();
   const uint8_t* piece_end = from + kPieceBytes;
   uint8_t* literal = s.literals.data();
   uint8_t* token = s.tokens.data();
-  uint32_t *offset = s.offsets.data(), *length = s.lengths.data();
+  uint32_t *offset = s.offsets.data(), *run_value = s.runs.data(), *length = s.lengths.data();
   const auto end_piece = [&](size_t last) {
     pieces_.push_back({.sequences = last,
                        .bytes = static_cast<size_t>(from - raw.data()),
@@ -130,8 +131,8 @@ void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
     *offset = q.offset + kOffsetBias;
     offset += kind == kTokenNew;
     const uint32_t run_code = std::min(run, kTokenLiteralEscape);
-    *length = run - run_code;
-    length += run_code == kTokenLiteralEscape;
+    *run_value = run - run_code;
+    run_value += run_code == kTokenLiteralEscape;
     const uint32_t excess = q.length - (kind == kTokenNew ? kMinNewLength : kMinRepeatLength);
     const uint32_t length_code = std::min(excess, kTokenLengthEscape);
     *length = excess - length_code;
@@ -143,44 +144,54 @@ void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
   literal += raw_end - from;
   from = raw_end;
   end_piece(sequences.size());
+  run_count_ = static_cast<size_t>(run_value - s.runs.data());
   length_count_ = static_cast<size_t>(length - s.lengths.data());
 }
 
 size_t CodedWriter::write(SymbolEncoder& symbols, uint8_t* out) {
   CodedScratch& s = scratch_;
-  const std::span<const uint32_t> offset_values = offsets(), length_values{s.lengths.data(), length_count_};
+  const std::span<const uint32_t> offset_values = offsets(), run_values{s.runs.data(), run_count_},
+                                  length_values{s.lengths.data(), length_count_};
   const int low_bits = choose_low_bits(offset_values);
-  make_room(s.offset_codes, offset_values.size());
-  make_room(s.length_codes, length_values.size());
-  for (size_t i = 0; i < offset_values.size(); ++i) s.offset_codes[i] = offset_code(offset_values[i], low_bits);
-  for (size_t i = 0; i < length_values.size(); ++i) s.length_codes[i] = length_code(length_values[i]);
-  const ByteSpan offset_codes{s.offset_codes.data(), offset_values.size()},
-      length_codes{s.length_codes.data(), length_values.size()};
+  const auto codes_of = [](std::span<const uint32_t> values, std::vector<uint8_t>& codes, auto&& code) {
+    make_room(codes, values.size());
+    for (size_t i = 0; i < values.size(); ++i) codes[i] = code(values[i]);
+    return ByteSpan{codes.data(), values.size()};
+  };
+  const ByteSpan offset_codes =
+      codes_of(offset_values, s.offset_codes, [=](uint32_t v) { return offset_code(v, low_bits); });
+  const ByteSpan run_codes = codes_of(run_values, s.run_codes, length_code);
+  const ByteSpan length_codes = codes_of(length_values, s.length_codes, length_code);
 
   uint8_t* to = out;
   *to++ = static_cast<uint8_t>(low_bits);
   to += symbols.write(StreamKind::kLiterals, literals(), to);
   to += symbols.write(StreamKind::kTokens, tokens(), to);
   to += symbols.write(StreamKind::kOffsets, offset_codes, to);
+  to += symbols.write(StreamKind::kRuns, run_codes, to);
   to += symbols.write(StreamKind::kLengths, length_codes, to);
 
-  // Length bits are last and end with the payload; the size of the offset bits is sent.
-  const BucketTable& offset_table = offset_buckets(low_bits);
-  const BucketTable& length_table = length_buckets();
-  size_t offset_bits = 0;
-  for (const uint8_t code : offset_codes) offset_bits += offset_table.bits[code];
-  to = write_varint(to, static_cast<uint32_t>((offset_bits + 7) / 8));
-  BitSink offset_sink(to);
-  for (size_t i = 0; i < offset_values.size(); ++i) {
-    const unsigned bits = offset_table.bits[offset_codes[i]];
-    offset_sink.put((offset_values[i] >> low_bits) & ((1u << bits) - 1), bits);
-  }
-  BitSink length_sink(offset_sink.finish());
-  for (size_t i = 0; i < length_values.size(); ++i) {
-    const unsigned bits = length_table.bits[length_codes[i]];
-    length_sink.put(length_values[i] & ((1u << bits) - 1), bits);
-  }
-  return static_cast<size_t>(length_sink.finish() - out);
+  // Length bits are last and end with the payload; the sizes of the others are sent.
+  const BucketTable &offset_table = offset_buckets(low_bits), &length_table = length_buckets();
+  const auto bytes_of = [](ByteSpan codes, const BucketTable& table) {
+    size_t bits = 0;
+    for (const uint8_t code : codes) bits += table.bits[code];
+    return static_cast<uint32_t>((bits + 7) / 8);
+  };
+  to = write_varint(to, bytes_of(offset_codes, offset_table));
+  to = write_varint(to, bytes_of(run_codes, length_table));
+  const auto put_bits = [&](std::span<const uint32_t> values, ByteSpan codes, const BucketTable& table, int shift) {
+    BitSink sink(to);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const unsigned bits = table.bits[codes[i]];
+      sink.put((values[i] >> shift) & ((1u << bits) - 1), bits);
+    }
+    to = sink.finish();
+  };
+  put_bits(offset_values, offset_codes, offset_table, low_bits);
+  put_bits(run_values, run_codes, length_table, 0);
+  put_bits(length_values, length_codes, length_table, 0);
+  return static_cast<size_t>(to - out);
 }
 
 }  // namespace glyd::codec

@@ -1,5 +1,5 @@
-// match_optimal.cpp - the cheapest way through a block: all matches of every position are found once, then two passes
-// of dynamic programming over them, the second with the prices that the first one's result gives.
+// match_optimal.cpp - the cheapest way through a block: all matches of every position are found, then the shortest path
+// over them, chunk by chunk with the prices that the chunks before leave.
 #include <algorithm>
 
 #include "codec/lz/binary_tree.hpp"
@@ -9,15 +9,25 @@
 namespace glyd::codec {
 namespace {
 
-constexpr int kDepth = 96;
-constexpr int kSkippedDepth = 8;       // positions inside a match of kEnough bytes are only put into the tree
-constexpr uint32_t kEnough = 256;      // such a match is taken without looking further
-constexpr uint32_t kEveryLength = 40;  // shorter lengths of a match are all tried up to here
+constexpr int kDepth = 48;                  // strings looked at for each position
+constexpr uint32_t kChunkBytes = 64 << 10;  // prices are learned anew from each
+constexpr int kFirstPasses = 4;             // over a unit's first chunk, which knows no prices; others are passed once
+constexpr uint32_t kEnough = 256;           // inside such a match, no others are looked for
+constexpr uint32_t kEveryLength = 40;       // lengths of a match that are tried: all up to here,
+constexpr uint32_t kTail = 32;              // and all from so much below the whole on
+constexpr uint32_t kMostGap = 8;            // literals between a match and one with the same offset, seen as one step
+constexpr uint32_t kGapMatches = 3;         // of new offsets, so many longest matches are looked behind
+constexpr uint32_t kUnreached = UINT32_MAX;
 
-struct Node {
-  uint32_t price;           // of the way here and of the run it ends with
-  uint32_t length, offset;  // how it is reached: a match, or a literal if length is 0
-  uint32_t run;             // literals since the last match
+// How a position is reached most cheaply: by a literal if `length` is 0, else by a match; or by a match of `before`, a
+// gap of literals and a match, of the same offset.
+struct Step {
+  uint32_t length, offset, before, gap;
+};
+
+// What is known at a position on the cheapest way to it.
+struct State {
+  uint32_t run;  // literals since the last match
   uint32_t recent[3];
 };
 
@@ -28,8 +38,10 @@ class OptimalFinder final : public MatchFinder {
 
  private:
   void collect(uint32_t begin, uint32_t end);
-  void relax(uint32_t begin, uint32_t end);
-  void relax_match(uint32_t from, uint32_t kind, uint32_t offset, uint32_t least, uint32_t length);
+  void relax(uint32_t begin, uint32_t end, const uint32_t* first_match, const State& before);
+  void enter(uint32_t at);
+  void relax_match(uint32_t from, uint32_t kind, uint32_t offset, uint32_t least, uint32_t length, bool seek_gap);
+  void relax_gap(uint32_t from, uint32_t offset, uint32_t length, uint32_t price);
   void trace(uint32_t bytes, Sequences& sequences) const;
 
   ByteSpan unit_;
@@ -37,7 +49,12 @@ class OptimalFinder final : public MatchFinder {
   Prices prices_;
   std::vector<Match> matches_;
   std::vector<uint32_t> first_match_;  // of each position of the block, and one past
-  std::vector<Node> nodes_;
+  // The block in hand.
+  const uint8_t* raw_ = nullptr;
+  uint32_t bytes_ = 0;
+  std::vector<uint32_t> price_;  // of the way to each position, and of the run it ends with
+  std::vector<Step> step_;
+  std::vector<State> state_;
 };
 
 void OptimalFinder::start(ByteSpan unit) {
@@ -53,86 +70,135 @@ void OptimalFinder::collect(uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at < end; ++at) {
     first_match_[at - begin] = static_cast<uint32_t>(matches_.size());
     if (at < skip_until) {
-      tree_.insert(at, end, kSkippedDepth, nullptr);
+      tree_.insert(at, end, kDepth, nullptr);
       continue;
     }
     matches_.resize(matches_.size() + BinaryTree::kMostMatches);
     Match* const found = matches_.data() + matches_.size() - BinaryTree::kMostMatches;
     const uint32_t count = tree_.insert(at, end, kDepth, found);
     matches_.resize(matches_.size() - BinaryTree::kMostMatches + count);
-    if (count != 0 && matches_.back().length >= kEnough) skip_until = at + matches_.back().length;
+    if (count != 0 && matches_.back().length >= kEnough) skip_until = at + matches_.back().length - kTail;
   }
   first_match_[end - begin] = static_cast<uint32_t>(matches_.size());
 }
 
-// Matches of every length from `least` to `length` from node `from`.
-void OptimalFinder::relax_match(uint32_t from, uint32_t kind, uint32_t offset, uint32_t least, uint32_t length) {
-  const Node node = nodes_[from];
-  const uint32_t fixed =
-      node.price - prices_.run(node.run) + prices_.run(0) + (kind == kTokenNew ? prices_.offset(offset) : 0);
-  const auto reach = [&](uint32_t l) {
-    Node& to = nodes_[from + l];
-    const uint32_t price = fixed + prices_.match(kind, node.run, l);
-    if (price >= to.price) return;
-    to = {price,
-          l,
-          offset,
-          0,
-          {offset, kind == 0 ? node.recent[1] : node.recent[0], kind <= 1 ? node.recent[2] : node.recent[1]}};
-  };
-  for (uint32_t l = least; l <= std::min(length, kEveryLength); ++l) reach(l);
-  if (length > kEveryLength) reach(length);
+// The state at a position, from where its step begins.
+void OptimalFinder::enter(uint32_t at) {
+  State& to = state_[at];
+  const Step& step = step_[at];
+  if (step.length == 0) {
+    to = state_[at - 1];
+    ++to.run;
+    return;
+  }
+  const State& from = state_[at - step.length - step.gap - step.before];
+  const bool first = step.offset == from.recent[0], second = step.offset == from.recent[1];
+  to = {0, {step.offset, first ? from.recent[1] : from.recent[0], first || second ? from.recent[2] : from.recent[1]}};
 }
 
-void OptimalFinder::relax(uint32_t begin, uint32_t end) {
-  const uint32_t bytes = end - begin;
-  const uint8_t* const raw = unit_.data() + begin;
-  nodes_.resize(bytes + 1);
-  for (Node& node : nodes_) node.price = UINT32_MAX;
-  nodes_[0] = {prices_.run(0), 0, 0, 0, {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]}};
-  for (uint32_t i = 0; i < bytes; ++i) {
-    const Node& node = nodes_[i];
-    if (node.price == UINT32_MAX) continue;  // inside a long match
-    Node& next = nodes_[i + 1];
-    const uint32_t price = node.price - prices_.run(node.run) + prices_.run(node.run + 1) + prices_.literal(raw[i]);
-    if (price < next.price) {
-      next = {price, 0, 0, node.run + 1, {node.recent[0], node.recent[1], node.recent[2]}};
+// Matches of lengths from `least` to `length` from `from`.
+void OptimalFinder::relax_match(uint32_t from, uint32_t kind, uint32_t offset, uint32_t least, uint32_t length,
+                                bool seek_gap) {
+  const uint32_t run = state_[from].run;
+  const uint32_t fixed =
+      price_[from] - prices_.run(run) + prices_.run(0) + (kind == kTokenNew ? prices_.offset(offset) : 0);
+  const uint32_t start = fixed + prices_.match_run(run);
+  const uint32_t* const by_length = prices_.matches(kind, run);
+  uint32_t* const price = price_.data() + from;
+  Step* const step = step_.data() + from;
+  const auto reach = [&](uint32_t l, uint32_t cost) {
+    if (cost >= price[l]) return;
+    price[l] = cost;
+    step[l] = {l, offset, 0, 0};
+  };
+  const uint32_t all = std::min(length, kEveryLength);
+  for (uint32_t l = least; l <= all; ++l) reach(l, start + by_length[l]);
+  uint32_t whole = 0;
+  for (uint32_t l = std::max({least, kEveryLength + 1, length > kTail ? length - kTail : 0}); l <= length; ++l) {
+    whole = start + prices_.match(kind, run, l);
+    reach(l, whole);
+  }
+  if (seek_gap && length < bytes_ - from)
+    relax_gap(from, offset, length, length <= all ? start + by_length[length] : whole);
+}
+
+// A match that ends after `length` goes on with the same offset after a few literals.
+void OptimalFinder::relax_gap(uint32_t from, uint32_t offset, uint32_t length, uint32_t price) {
+  const uint32_t end = from + length;
+  for (uint32_t gap = 1; gap <= kMostGap && end + gap + 4 <= bytes_; ++gap) {
+    const uint8_t* const here = raw_ + end + gap;
+    price += prices_.literal(here[-1]);
+    if (load16(here) != load16(here - offset)) continue;
+    const auto more = static_cast<uint32_t>(match_length(here, here - offset, raw_ + bytes_));
+    const uint32_t to = end + gap + more;
+    price += prices_.match_run(gap) + prices_.match(0, gap, more);
+    if (price >= price_[to]) return;
+    price_[to] = price;
+    step_[to] = {more, offset, length, gap};
+    return;
+  }
+}
+
+void OptimalFinder::relax(uint32_t begin, uint32_t end, const uint32_t* first_match, const State& before) {
+  bytes_ = end - begin;
+  raw_ = unit_.data() + begin;
+  price_.assign(bytes_ + 1, kUnreached);
+  step_.resize(bytes_ + 1);
+  state_.resize(bytes_ + 1);
+  state_[0] = before;
+  price_[0] = prices_.run(before.run);
+  for (uint32_t i = 0; i < bytes_; ++i) {
+    if (price_[i] == kUnreached) continue;  // inside a long match
+    if (i != 0) enter(i);
+    const State& state = state_[i];
+    const uint32_t price = price_[i] - prices_.run(state.run) + prices_.run(state.run + 1) + prices_.literal(raw_[i]);
+    if (price < price_[i + 1]) {
+      price_[i + 1] = price;
+      step_[i + 1] = {0, 0, 0, 0};
     }
     uint32_t longest = 0;
-    for (uint32_t kind = 0; kind < 3 && bytes - i >= 4; ++kind) {
-      const uint32_t offset = nodes_[i].recent[kind];
-      if (offset > begin + i || load16(raw + i) != load16(raw + i - offset)) continue;
-      const auto length = static_cast<uint32_t>(match_length(raw + i, raw + i - offset, raw + bytes));
-      relax_match(i, kind, offset, kMinRepeatLength, length);
+    for (uint32_t kind = 0; kind < 3 && bytes_ - i >= 4; ++kind) {
+      const uint32_t offset = state.recent[kind];
+      if (offset > begin + i || load16(raw_ + i) != load16(raw_ + i - offset)) continue;
+      const auto length = static_cast<uint32_t>(match_length(raw_ + i, raw_ + i - offset, raw_ + bytes_));
+      relax_match(i, kind, offset, kMinRepeatLength, length, true);
       longest = std::max(longest, length);
     }
     if (longest >= kEnough) {
-      // Nothing found inside can matter much: go on where it ends, unless a cheaper way passes it.
-      const uint32_t target = i + longest;
-      for (uint32_t k = i + 1; k < target; ++k) nodes_[k].price = UINT32_MAX;
+      // Nothing found inside can matter much: go on near its end.
+      const uint32_t target = i + longest - kTail;
+      std::fill(price_.begin() + i + 1, price_.begin() + target, kUnreached);
       i = target - 1;
       continue;
     }
     uint32_t least = kMinNewLength;
-    for (uint32_t m = first_match_[i]; m < first_match_[i + 1]; ++m) {
-      relax_match(i, kTokenNew, matches_[m].offset, least, matches_[m].length);
-      least = matches_[m].length + 1;
+    for (uint32_t m = first_match[i]; m < first_match[i + 1] && least <= bytes_ - i; ++m) {
+      const uint32_t length = std::min(matches_[m].length, bytes_ - i);
+      relax_match(i, kTokenNew, matches_[m].offset, least, length, m + kGapMatches >= first_match[i + 1]);
+      least = length + 1;
     }
   }
+  enter(bytes_);
 }
 
 void OptimalFinder::trace(uint32_t bytes, Sequences& sequences) const {
-  sequences.clear();
+  const auto earlier = static_cast<ptrdiff_t>(sequences.size());
   for (uint32_t at = bytes; at > 0;) {
-    const Node& node = nodes_[at];
-    if (node.length == 0) {
+    const Step& step = step_[at];
+    if (step.length == 0) {
       --at;
       continue;
     }
-    at -= node.length;
-    sequences.push_back({nodes_[at].run, node.length, node.offset});
+    at -= step.length;
+    uint32_t length = step.length;
+    if (step.before != 0) {
+      sequences.push_back({step.gap, length, step.offset});
+      length = step.before;
+      at -= step.gap + length;
+    }
+    sequences.push_back({state_[at].run, length, step.offset});
   }
-  std::reverse(sequences.begin(), sequences.end());
+  std::reverse(sequences.begin() + earlier, sequences.end());
 }
 
 void OptimalFinder::find(size_t begin, size_t end, Sequences& sequences) {
@@ -140,10 +206,18 @@ void OptimalFinder::find(size_t begin, size_t end, Sequences& sequences) {
   if (end - begin < 16) return;
   const auto from = static_cast<uint32_t>(begin), to = static_cast<uint32_t>(end);
   collect(from, to);
-  for (int pass = 0; pass < 2; ++pass) {
-    relax(from, to);
-    trace(to - from, sequences);
-    prices_.learn(unit_.data() + begin, end - begin, sequences);
+  State state{0, {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]}};
+  for (uint32_t chunk = from; chunk < to;) {
+    const uint32_t chunk_end = to - chunk < 2 * kChunkBytes ? to : chunk + kChunkBytes;
+    const size_t earlier = sequences.size();
+    for (int pass = chunk == 0 ? kFirstPasses : 1; pass > 0; --pass) {
+      sequences.resize(earlier);
+      relax(chunk, chunk_end, first_match_.data() + (chunk - from), state);
+      trace(chunk_end - chunk, sequences);
+      prices_.learn(unit_.data() + chunk - state.run, std::span(sequences).subspan(earlier), state.recent);
+    }
+    state = state_[chunk_end - chunk];
+    chunk = chunk_end;
   }
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using Table = std::array<uint32_t, 256>;
 
-// Counts are kept times 16, so that a quarter of a rare symbol's is not nothing.
+// Counts are kept times 16, so that half of a rare symbol's is not nothing.
 constexpr uint32_t kUnit = 16;
 
 void price_table(const Table& counts, size_t symbols, Table& prices) {
@@ -19,7 +19,7 @@ void price_table(const Table& counts, size_t symbols, Table& prices) {
 }
 
 void age(Table& counts) {
-  for (uint32_t& c : counts) c /= 4;
+  for (uint32_t& c : counts) c /= 2;
 }
 
 }  // namespace
@@ -28,19 +28,29 @@ void Prices::price() {
   price_table(literal_counts_, 256, literals_);
   price_table(token_counts_, 256, tokens_);
   price_table(offset_counts_, 32, offsets_);
+  price_table(run_counts_, 64, run_values_);
   price_table(length_counts_, 64, lengths_);
-  Table run_counts{}, run_prices;
-  for (size_t t = 0; t < 256; ++t) run_counts[t & 3] += token_counts_[t];
-  price_table(run_counts, 4, run_prices);
+  Table by_run{}, run_prices;
+  for (size_t t = 0; t < 256; ++t) by_run[t & 3] += token_counts_[t];
+  price_table(by_run, 4, run_prices);
   std::copy_n(run_prices.begin(), 4, runs_.begin());
+  for (uint32_t row = 0; row < matches_.size(); ++row) {
+    const uint32_t kind = row >> 2, run = row & 3, least = kind == kTokenNew ? kMinNewLength : kMinRepeatLength;
+    for (uint32_t length = least; length < kTabled; ++length) {
+      const uint32_t excess = length - least, code = std::min(excess, kTokenLengthEscape);
+      matches_[row][length] = tokens_[kind << 6 | code << 2 | run] +
+                              (code == kTokenLengthEscape ? escape(lengths_, excess - kTokenLengthEscape) : 0);
+    }
+  }
 }
 
 void Prices::reset() {
   literal_counts_.fill(kUnit);
   offset_counts_.fill(0);
   for (size_t s = 0; s < 22; ++s) offset_counts_[s] = 8 * kUnit;
+  run_counts_.fill(0);
   length_counts_.fill(0);
-  for (uint32_t s = 0; s < 46; ++s) length_counts_[s] = 4 * kUnit * (46 - s) / 8;
+  for (uint32_t s = 0; s < 46; ++s) run_counts_[s] = length_counts_[s] = 2 * kUnit * (46 - s) / 8;
   for (uint32_t t = 0; t < 256; ++t) {
     const uint32_t kind = t >> 6, length = (t >> 2) & 15, run = t & 3;
     const uint32_t by_kind = kind == 0 ? 3 : kind == kTokenNew ? 12 : 1;
@@ -49,22 +59,22 @@ void Prices::reset() {
   price();
 }
 
-void Prices::learn(const uint8_t* raw, size_t raw_bytes, const Sequences& sequences) {
+void Prices::learn(const uint8_t* raw, std::span<const Sequence> sequences, const uint32_t* recent_offsets) {
   age(literal_counts_);
   age(token_counts_);
   age(offset_counts_);
+  age(run_counts_);
   age(length_counts_);
-  const auto count_escape = [&](uint32_t value) {
+  const auto count_escape = [](Table& counts, uint32_t value) {
     if (value < 16) {
-      length_counts_[value] += kUnit;
+      counts[value] += kUnit;
       return;
     }
     const int log = log2_floor(value);
-    length_counts_[static_cast<size_t>(16 + (log - 4) * 2) + ((value >> (log - 1)) & 1)] += kUnit;
+    counts[static_cast<size_t>(16 + (log - 4) * 2) + ((value >> (log - 1)) & 1)] += kUnit;
   };
-  uint32_t recent[3] = {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]};
+  uint32_t recent[3] = {recent_offsets[0], recent_offsets[1], recent_offsets[2]};
   const uint8_t* at = raw;
-  const uint8_t* const end = raw + raw_bytes;
   for (const Sequence& q : sequences) {
     for (uint32_t k = 0; k < q.literals; ++k) literal_counts_[at[k]] += kUnit;
     at += q.literals + q.length;
@@ -77,10 +87,9 @@ void Prices::learn(const uint8_t* raw, size_t raw_bytes, const Sequences& sequen
     const uint32_t run_code = std::min(q.literals, kTokenLiteralEscape),
                    length_code = std::min(excess, kTokenLengthEscape);
     token_counts_[kind << 6 | length_code << 2 | run_code] += kUnit;
-    if (run_code == kTokenLiteralEscape) count_escape(q.literals - run_code);
-    if (length_code == kTokenLengthEscape) count_escape(excess - length_code);
+    if (run_code == kTokenLiteralEscape) count_escape(run_counts_, q.literals - run_code);
+    if (length_code == kTokenLengthEscape) count_escape(length_counts_, excess - length_code);
   }
-  for (; at != end; ++at) literal_counts_[*at] += kUnit;
   price();
 }
 

@@ -80,10 +80,10 @@ TEST(Damage, MetadataAfterTheFirstChunkIsRefused) {
 TEST(Damage, AForeignFileAndANewerVersionAreNamed) {
   EXPECT_EQ(test::read_frame(test::text(100, 3)).error().status, GLYD_ERROR_FOREIGN_FORMAT);
   Bytes frame = test::write_frame(test::text(100, 3), {}).value();
-  frame[4] = 2;
+  frame[4] = 3;
   const auto newer = test::read_frame(frame);
   EXPECT_EQ(newer.error().status, GLYD_ERROR_FOREIGN_FORMAT);
-  EXPECT_THAT(newer.error().message, ::testing::HasSubstr("version 2"));
+  EXPECT_THAT(newer.error().message, ::testing::HasSubstr("version 3"));
 }
 
 struct Salvaged {

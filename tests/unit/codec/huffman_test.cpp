@@ -68,13 +68,13 @@ TEST(CodeLengths, SurviveTransmission) {
 TEST(CodeLengths, AnIncompleteCodeMakesNoTable) {
   CodeLengths lengths;
   HuffmanTable table;
-  EXPECT_FALSE(make_table(lengths, table));
+  EXPECT_FALSE(make_table(lengths, nullptr, table));
   lengths.bits[0] = 1;
-  EXPECT_FALSE(make_table(lengths, table));
+  EXPECT_FALSE(make_table(lengths, nullptr, table));
   lengths.bits[1] = 1;
-  EXPECT_TRUE(make_table(lengths, table));
+  EXPECT_TRUE(make_table(lengths, nullptr, table));
   lengths.bits[2] = 1;
-  EXPECT_FALSE(make_table(lengths, table));
+  EXPECT_FALSE(make_table(lengths, nullptr, table));
 }
 
 std::vector<uint8_t> draw(size_t count, int symbols, uint32_t seed) {
@@ -114,6 +114,37 @@ TEST_P(SymbolStreams, RoundTripAtEveryLengthNearAChangeOfLanes) {
         EXPECT_EQ(out, bytes) << count << " " << symbols;
       }
       EXPECT_EQ(at, exact.data() + exact.size());
+    }
+  }
+}
+
+TEST_P(SymbolStreams, ClassesRoundTripAndAreChosenWhereTheyPay) {
+  if (GetParam() > cpu_isa_detected()) GTEST_SKIP() << "this CPU has no " << isa_name(GetParam());
+  const ScopedIsa isa(GetParam());
+  for (const size_t count : {4000, 4001, 4007, 20000, 262144}) {
+    for (const bool few : {false, true}) {  // of the symbols: 4, else 160
+      std::vector<uint8_t> bytes = test::chained(count, static_cast<uint32_t>(count));
+      for (size_t i = 1; few && i < count; ++i)
+        bytes[i] = static_cast<uint8_t>((bytes[i] % 8 == 0 ? bytes[i] / 8 : bytes[i - 1] + bytes[i] % 2) % 4);
+      SymbolEncoder encoder, plain;
+      encoder.seek_classes = true;
+      std::vector<uint8_t> coded(2 * SymbolEncoder::bound(count) + 64);
+      const size_t plain_stored = plain.write(StreamKind::kTokens, bytes, coded.data());
+      const size_t stored = encoder.write(StreamKind::kTokens, bytes, coded.data());
+      ASSERT_LT(stored, plain_stored) << count << " " << few;
+      EXPECT_EQ(coded[0], static_cast<uint8_t>(StreamMode::kClasses));
+      const std::vector<uint8_t> exact(coded.begin(), coded.begin() + static_cast<ptrdiff_t>(stored));
+      const auto read = [&](size_t end, std::vector<uint8_t>& out) {
+        SymbolDecoder decoder;
+        const uint8_t* at = exact.data();
+        const auto got =
+            decoder.read(StreamKind::kTokens, at, exact.data() + end, exact.data() + end, out.data(), count);
+        return got && got.value() == count;
+      };
+      std::vector<uint8_t> out(count);
+      ASSERT_TRUE(read(stored, out)) << count << " " << few;
+      EXPECT_EQ(out, bytes) << count << " " << few;
+      for (size_t end = 0; end < stored; end += 1 + end / 8) EXPECT_FALSE(read(end, out)) << end;
     }
   }
 }

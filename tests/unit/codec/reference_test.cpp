@@ -29,9 +29,9 @@ TEST(CodecReference, DecodesWhatTheLibraryWrites) {
 TEST(CodecReference, AgreesOnDamagedUnits) {
   test::Random random(2);
   int decoded = 0;
-  for (const Level level : {Level::kDefault, Level::kMax}) {
-    for (const Bytes& raw :
-         {test::text(3000, 3), test::periods(6000, 4), test::floats(5000, 2, 5), test::records(3000, 6)}) {
+  for (const Level level : {Level::kDefault, Level::kMax, Level::kUltra}) {
+    for (const Bytes& raw : {test::text(3000, 3), test::periods(6000, 4), test::floats(5000, 2, 5),
+                             test::records(3000, 6), test::chained(5000, 7)}) {
       UnitEncoder encoder(level);
       Bytes payload(UnitEncoder::bound(raw.size()));
       payload.resize(encoder.write(raw, payload.data()));

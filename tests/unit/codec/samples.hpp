@@ -49,6 +49,18 @@ inline Bytes text(size_t count, uint32_t seed) {
 }
 
 // Records of fixed length whose fields count up: repeat offsets and near matches.
+// Noise, but each byte's low bits say which quarter of the values the next one is from.
+inline Bytes chained(size_t count, uint32_t seed) {
+  Random random(seed);
+  Bytes bytes(count);
+  uint32_t before = 0;
+  for (uint8_t& b : bytes) {
+    before = before % 4 * 64 + random() % 40;
+    b = static_cast<uint8_t>(before);
+  }
+  return bytes;
+}
+
 inline Bytes records(size_t count, uint32_t seed) {
   Random random(seed);
   Bytes bytes;
@@ -148,6 +160,7 @@ inline std::vector<Sample> samples() {
           {"zeros", Bytes(200000, 0)},
           {"random", random_bytes(150000, 4)},
           {"records", records(200000, 5)},
+          {"chained", chained(30000, 6)},
           {"bf16", floats(300000, 2, 6)},
           {"fp32", floats(300000, 4, 7)},
           {"fp16", halves(200000, 18)},

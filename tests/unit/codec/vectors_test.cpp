@@ -54,6 +54,7 @@ std::map<std::string, Bytes> valid_frames() {
     put("periods", test::periods(5000, 2));
     put("three-units", repeated(300000, 3));
   }
+  frames["classes-ultra.glyd"] = test::write_frame(test::chained(6000, 9), test::small_units(Level::kUltra)).value();
   const Bytes metadata = test::text(40, 4);
   WriterOptions options = test::small_units();
   frames["empty.glyd"] = test::write_frame({}, options).value();
@@ -88,8 +89,8 @@ std::map<std::string, Bytes> invalid_frames() {
   const Bytes units = test::write_frame(repeated(300000, 3), test::small_units()).value();
   frames["invalid/no-footer.glyd"] = Bytes(text.begin(), text.end() - kFrameFooterBytes);
   frames["invalid/trailing-byte.glyd"] = test::join({text, {0}});
-  frames["invalid/version-2.glyd"] = text;
-  frames["invalid/version-2.glyd"][4] = 2;
+  frames["invalid/version-1.glyd"] = text;
+  frames["invalid/version-1.glyd"][4] = 1;
   frames["invalid/block-type.glyd"] = with_payload_byte(text, 0, 9);
   frames["invalid/block-too-long.glyd"] = with_payload_byte(text, 3, 0xff);
   frames["invalid/low-bits.glyd"] = with_payload_byte(text, kBlockHeaderBytes, 4);
