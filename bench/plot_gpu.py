@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Draws results of bench/gpu: time over cuBLAS's by tokens, a layer and a matrix each, and the rate at which packed weights are read.
 
-    bench/plot_gpu.py bench/results/nvidia-h200/DATE-linear.jsonl [--out FILE.png]
+    bench/plot_gpu.py bench/results/nvidia-h200/DATE-linear.jsonl... [--out FILE.png]
+
+Of several files a later one's measurement of the same product counts.
 """
 
 import argparse
@@ -18,9 +20,15 @@ COPY_TB_S = 4.3  # what a copy on this GPU moves, read and written (design figur
 COLOURS = plt.rcParams["axes.prop_cycle"].by_key()["color"]
 
 
-def read(path):
-    lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
-    return lines[0], [line for line in lines[1:] if "ratio" in line and "tokens" in line]
+def read(paths):
+    head, newest = None, {}
+    for path in paths:
+        lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+        head = head or lines[0]
+        for line in lines[1:]:
+            if "ratio" in line and "tokens" in line:
+                newest[line["matrix"], line["tokens"], line["launch"]] = line
+    return head, list(newest.values())
 
 
 def series(lines, matrix, launch):
@@ -69,7 +77,7 @@ def draw_rate(axis, lines, matrices):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
+    parser.add_argument("results", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, help="default: linear.png beside the results")
     arguments = parser.parse_args()
     head, lines = read(arguments.results)
@@ -83,7 +91,7 @@ def main():
     differing = sum(row["differing_outputs"] for row in lines)
     figure.suptitle(f"Exact products from packed `fast`, {head['gpu']}: {differing} outputs differ", fontsize=11)
     figure.tight_layout()
-    figure.savefig(arguments.out or arguments.results.parent / "linear.png", dpi=110)
+    figure.savefig(arguments.out or arguments.results[0].parent / "linear.png", dpi=110)
 
 
 if __name__ == "__main__":
