@@ -31,9 +31,10 @@ GLYD_KERNEL_INLINE void store32(void* p, uint32_t v) { std::memcpy(p, &v, 4); }
 GLYD_KERNEL_INLINE void store64(void* p, uint64_t v) { std::memcpy(p, &v, 8); }
 GLYD_KERNEL_INLINE void copy8(uint8_t* to, const uint8_t* from) { std::memcpy(to, from, 8); }
 GLYD_KERNEL_INLINE void copy16(uint8_t* to, const uint8_t* from) {
-  uint8_t block[16];  // a register: source and target may overlap
-  std::memcpy(block, from, 16);
-  std::memcpy(to, block, 16);
+  using Block = uint8_t __attribute__((vector_size(16)));
+  Block block;  // a register: source and target may overlap
+  std::memcpy(&block, from, 16);
+  std::memcpy(to, &block, 16);
 }
 GLYD_KERNEL_INLINE int log2_floor(uint32_t v) { return 31 - __builtin_clz(v); }
 

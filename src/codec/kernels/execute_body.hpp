@@ -148,6 +148,9 @@ class StepReader {
     at_ += length;
     step = {run, length, offset};
   }
+  bool at_ends_of(const CodedBlock& in) const {
+    return offsets_ == in.offsets_end && runs_ == in.runs_end && lengths_ == in.lengths_end;
+  }
 
  private:
   const uint8_t* token_;
@@ -173,11 +176,12 @@ inline bool execute_coded(const CodedBlock& in) {
   const auto execute = [&](const Step step) __attribute__((always_inline)) {
     const size_t run = step.run, length = step.length, offset = step.offset;
     uint8_t* const match = out + run;
-    if (GLYD_LIKELY(match + length <= fast_end && literals + run <= literals_end &&
-                    offset <= static_cast<size_t>(match - window_begin))) {
+    // Runs that are longer than the literals are noticed at the end: no more than the block's bytes are ever read.
+    if (GLYD_LIKELY(match + length <= fast_end && offset <= static_cast<size_t>(match - window_begin))) {
       copy_run(out, literals, run);
       copy_match(match, offset, length);
-    } else if (!finish_sequence(out, in.out_end, window_begin, literals, literals_end, run, length, offset)) {
+    } else if (literals > literals_end ||
+               !finish_sequence(out, in.out_end, window_begin, literals, literals_end, run, length, offset)) {
       return false;
     }
     literals += run;
@@ -197,6 +201,7 @@ inline bool execute_coded(const CodedBlock& in) {
   for (size_t i = 0; i < first; ++i, at = (at + 1) % first) {
     if (!execute(ring[at])) return false;
   }
+  if (literals > literals_end || !reader.at_ends_of(in)) return false;
   const size_t run = static_cast<size_t>(literals_end - literals);
   if (run != static_cast<size_t>(in.out_end - out)) return false;
   std::memcpy(out, literals, run);
@@ -270,8 +275,8 @@ inline bool execute_bytes(const BytesBlock& in) {
   return true;
 }
 
-inline bool expand_bits(const uint8_t* codes, size_t count, const uint32_t* base, const uint8_t* bits_of, int shift,
-                        const uint8_t* bits, size_t bits_bytes, const uint8_t* readable, uint32_t* values) {
+inline bool expand_bits(const uint8_t* codes, size_t count, const Bucket* buckets, int shift, const uint8_t* bits,
+                        size_t bits_bytes, const uint8_t* readable, uint32_t* values) {
   // Eight bytes are loaded at a value's first bit: 25 + 7 bits at most are used, so four would do, but one load is one
   // load.
   const size_t room = static_cast<size_t>(readable - bits);
@@ -280,35 +285,25 @@ inline bool expand_bits(const uint8_t* codes, size_t count, const uint32_t* base
   uint32_t all = 0;  // bit 31: a bucket that there is not
   size_t i = 0;
   for (; i < count && position < fast_bits; ++i) {
-    const uint32_t n = bits_of[codes[i]], least = base[codes[i]];
+    const Bucket bucket = buckets[codes[i]];
+    const uint32_t n = bucket.bits, least = bucket.base;
     const uint64_t word = load64(bits + (position >> 3)) >> (position & 7);
     all |= least;
     values[i] = least + (static_cast<uint32_t>(word & ((uint64_t{1} << n) - 1)) << shift);
     position += n;
   }
   for (; i < count; ++i) {
-    const uint32_t n = bits_of[codes[i]];
+    const uint32_t n = buckets[codes[i]].bits, least = buckets[codes[i]].base;
     uint64_t word = 0;
     if (position + n > bits_bytes * 8) return false;
     for (size_t k = 0; k < 5 && (position >> 3) + k < bits_bytes; ++k)
       word |= uint64_t{bits[(position >> 3) + k]} << (8 * k);
     word >>= position & 7;
-    all |= base[codes[i]];
-    values[i] = base[codes[i]] + (static_cast<uint32_t>(word & ((uint64_t{1} << n) - 1)) << shift);
+    all |= least;
+    values[i] = least + (static_cast<uint32_t>(word & ((uint64_t{1} << n) - 1)) << shift);
     position += n;
   }
   return (position + 7) / 8 == bits_bytes && all >> 31 == 0;
-}
-
-inline TokenCounts count_tokens(const uint8_t* tokens, size_t count) {
-  TokenCounts counts{};
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t t = tokens[i];
-    counts.fresh += t >= kTokenNew << 6;
-    counts.runs += (t & 3) == kTokenLiteralEscape;
-    counts.lengths += ((t >> 2) & 15) == kTokenLengthEscape;
-  }
-  return counts;
 }
 
 // Four tables: a byte that repeats would else wait for its own last count.

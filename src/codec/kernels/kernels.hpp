@@ -28,17 +28,19 @@ struct HuffmanLanes {
 // What a coded block's execution reads: everything decoded, nothing trusted but the array sizes.
 struct CodedBlock {
   const uint8_t *tokens, *tokens_end;
-  const uint8_t *literals, *literals_end;  // 32 readable bytes follow
-  const uint32_t* offsets;                 // as many as tokens of kind "new"
-  const uint32_t *runs, *lengths;          // as many as escapes
-  uint8_t *out, *out_end;                  // of the block
-  const uint8_t* window_begin;             // first byte of the unit
-  uint8_t* writable_end;                   // the unit's last byte + 1
+  const uint8_t *literals, *literals_end;  // readable as far as the block's bytes, and 64 more
+  // As many as the tokens ask for; all can be read as far as there are tokens.
+  const uint32_t *offsets, *offsets_end;
+  const uint32_t *runs, *runs_end;
+  const uint32_t *lengths, *lengths_end;
+  uint8_t *out, *out_end;       // of the block
+  const uint8_t* window_begin;  // first byte of the unit
+  uint8_t* writable_end;        // the unit's last byte + 1
 };
 
-// Tokens of kind "new" and those with an escape.
-struct TokenCounts {
-  size_t fresh, runs, lengths;
+// Least value and number of bits that go with it.
+struct Bucket {
+  uint32_t base, bits;
 };
 
 struct BytesBlock {
@@ -83,11 +85,10 @@ struct Kernels {
   bool (*decode_huffman)(const HuffmanLanes&);
   bool (*execute_coded)(const CodedBlock&);
   bool (*execute_bytes)(const BytesBlock&);
-  // values[i] = base[codes[i]] + (next bits_of[codes[i]] bits << shift). False if the bits run out, an excess byte is
-  // left or a base has its highest bit set.
-  bool (*expand_bits)(const uint8_t* codes, size_t count, const uint32_t* base, const uint8_t* bits_of, int shift,
-                      const uint8_t* bits, size_t bits_bytes, const uint8_t* readable, uint32_t* values);
-  TokenCounts (*count_tokens)(const uint8_t* tokens, size_t count);
+  // values[i] = base + (the next bits << shift), as buckets[codes[i]] says. False if the bits run out, an excess byte
+  // is left or a base has its highest bit set.
+  bool (*expand_bits)(const uint8_t* codes, size_t count, const Bucket* buckets, int shift, const uint8_t* bits,
+                      size_t bits_bytes, const uint8_t* readable, uint32_t* values);
   // counts[256] of the bytes.
   void (*histogram)(const uint8_t* bytes, size_t count, uint32_t* counts);
   // The high halves of fp32 values, which are bf16 values, and their low bytes each apart.

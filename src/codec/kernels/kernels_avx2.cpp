@@ -13,9 +13,9 @@
 namespace glyd::codec {
 
 const Kernels kKernelsAvx2 = {
-    decode_huffman, execute_coded, execute_bytes, expand_bits, count_tokens,       histogram,
-    split_halves,   join_halves,   split_floats,  join_floats, split_floats_joint, join_floats_joint,
-    search_default, search_max,    hash,          hash_start,  hash_add,           hash_value,
+    decode_huffman, execute_coded, execute_bytes, expand_bits,        histogram,         split_halves,
+    join_halves,    split_floats,  join_floats,   split_floats_joint, join_floats_joint, search_default,
+    search_max,     hash,          hash_start,    hash_add,           hash_value,
 };
 
 }  // namespace glyd::codec

@@ -20,8 +20,7 @@ struct CodedScratch {
 
 // A value's bucket in a Huffman stream and the bits that go with it.
 struct BucketTable {
-  uint32_t base[256];
-  uint8_t bits[256];
+  Bucket of[256];
 };
 // Offsets with the lowest `low_bits` bits in the symbol (spec 6.2).
 const BucketTable& offset_buckets(int low_bits);

@@ -12,8 +12,8 @@ consteval BucketTable make_offset_buckets(int low_bits) {
   for (uint32_t s = 0; s < 256; ++s) {
     const uint32_t bucket = s >> low_bits, low = s & ((1u << low_bits) - 1);
     const bool used = bucket <= 27;  // v < 2^31: offsets above a unit's length are refused where they are used
-    table.base[s] = used ? (8u << bucket) + low - kOffsetBias : UINT32_MAX;
-    table.bits[s] = static_cast<uint8_t>(used ? static_cast<int>(bucket) + 3 - low_bits : 0);
+    table.of[s].base = used ? (8u << bucket) + low - kOffsetBias : UINT32_MAX;
+    table.of[s].bits = static_cast<uint32_t>(used ? static_cast<int>(bucket) + 3 - low_bits : 0);
   }
   return table;
 }
@@ -23,8 +23,8 @@ consteval BucketTable make_length_buckets() {
   for (uint32_t s = 0; s < 256; ++s) {
     const uint32_t log = 4 + (s - 16) / 2;
     const bool used = s < 16 || log <= 18;
-    table.base[s] = s < 16 ? s : used ? (2 + (s & 1)) << (log - 1) : UINT32_MAX;
-    table.bits[s] = static_cast<uint8_t>(s < 16 || !used ? 0 : log - 1);
+    table.of[s].base = s < 16 ? s : used ? (2 + (s & 1)) << (log - 1) : UINT32_MAX;
+    table.of[s].bits = static_cast<uint32_t>(s < 16 || !used ? 0 : log - 1);
   }
   return table;
 }

@@ -175,7 +175,7 @@ size_t CodedWriter::write(SymbolEncoder& symbols, uint8_t* out) {
   const BucketTable &offset_table = offset_buckets(low_bits), &length_table = length_buckets();
   const auto bytes_of = [](ByteSpan codes, const BucketTable& table) {
     size_t bits = 0;
-    for (const uint8_t code : codes) bits += table.bits[code];
+    for (const uint8_t code : codes) bits += table.of[code].bits;
     return static_cast<uint32_t>((bits + 7) / 8);
   };
   to = write_varint(to, bytes_of(offset_codes, offset_table));
@@ -183,7 +183,7 @@ size_t CodedWriter::write(SymbolEncoder& symbols, uint8_t* out) {
   const auto put_bits = [&](std::span<const uint32_t> values, ByteSpan codes, const BucketTable& table, int shift) {
     BitSink sink(to);
     for (size_t i = 0; i < values.size(); ++i) {
-      const unsigned bits = table.bits[codes[i]];
+      const unsigned bits = table.of[codes[i]].bits;
       sink.put((values[i] >> shift) & ((1u << bits) - 1), bits);
     }
     to = sink.finish();
