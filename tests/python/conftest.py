@@ -101,3 +101,24 @@ def free_gpu_memory(request):
     if request.path.parent.name == "gpu":
         gc.collect()
         torch.cuda.empty_cache()
+
+
+@pytest.fixture(scope="session")
+def library_file(tmp_path_factory):
+    """The stand-in for libglyd_cuda."""
+    import gpu_host
+
+    return gpu_host.build(tmp_path_factory.mktemp("host_device"))
+
+
+@pytest.fixture
+def device(library_file, monkeypatch):
+    """The CPU, as the GPU."""
+    import gpu_host
+    from glyd.gpu import exactness
+
+    # Sums of small whole numbers are exact in any order, so the stand-in's fused products are torch's.
+    monkeypatch.setattr(exactness.TorchCheck, "random", lambda check, *shape: gpu_host.whole_numbers(*shape))
+    with gpu_host.host_gpu(library_file) as found:
+        found.agree(True)
+        yield found

@@ -6,7 +6,9 @@ import os
 import subprocess
 from pathlib import Path
 
+import glyd
 import pytest
+import torch
 from glyd import _capi
 from glyd.gpu import library, runtime
 
@@ -121,3 +123,18 @@ def host_gpu(library_file):
         runtime.use(cls)
         library._library = loaded
         os.environ.pop("GLYD_CUDA_LIB") if before is None else os.environ.update(GLYD_CUDA_LIB=before)
+
+
+def whole_numbers(*shape, seed=0):
+    return torch.randint(-2, 3, shape, generator=torch.Generator().manual_seed(seed)).to(torch.bfloat16)
+
+
+def packed_linear(rows, cols, bias=False, exact=True):
+    module = torch.nn.Linear(cols, rows, bias=bias, dtype=torch.bfloat16)
+    module.weight.data = whole_numbers(rows, cols, seed=rows)
+    if bias:
+        module.bias.data = whole_numbers(rows, seed=3)
+    weight = module.weight.data.clone()
+    box = torch.nn.Sequential(module)
+    glyd.gpu.compress(box, layout="fast", exact=exact)
+    return box[0], weight, module.bias

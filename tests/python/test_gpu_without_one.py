@@ -11,38 +11,9 @@ import torch.nn.functional as F
 from conftest import MODELS, load_bf16, same_bits, token_ids
 from glyd.gpu import ahead, exactness, experts_check, packs, runtime
 from glyd.hf import experts, finish, tensors
-from gpu_host import DECODED, EXPERTS, FUSED, UNPACK, HostRuntime, HostStream, build, host_gpu
+from gpu_host import DECODED, EXPERTS, FUSED, UNPACK, HostRuntime, HostStream, packed_linear, whole_numbers
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM
-
-
-@pytest.fixture(scope="module")
-def library_file(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("host_device"))
-
-
-@pytest.fixture
-def device(library_file, monkeypatch):
-    # Sums of small whole numbers are exact in any order, so the stand-in's fused products are torch's.
-    monkeypatch.setattr(exactness.TorchCheck, "random", lambda check, *shape: whole_numbers(*shape))
-    with host_gpu(library_file) as found:
-        found.agree(True)
-        yield found
-
-
-def whole_numbers(*shape, seed=0):
-    return torch.randint(-2, 3, shape, generator=torch.Generator().manual_seed(seed)).to(torch.bfloat16)
-
-
-def packed_linear(rows, cols, bias=False, exact=True):
-    module = torch.nn.Linear(cols, rows, bias=bias, dtype=torch.bfloat16)
-    module.weight.data = whole_numbers(rows, cols, seed=rows)
-    if bias:
-        module.bias.data = whole_numbers(rows, seed=3)
-    weight = module.weight.data.clone()
-    box = torch.nn.Sequential(module)
-    glyd.gpu.compress(box, layout="fast", exact=exact)
-    return box[0], weight, module.bias
 
 
 @pytest.mark.parametrize("bias", [False, True])

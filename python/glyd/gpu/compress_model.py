@@ -6,7 +6,7 @@ from .._errors import MismatchError, UnsupportedError
 from ..hf import finish, tensors
 from ..hf.config import GlydConfig
 from ..hf.experts import hold_stack, is_experts, stack_parameters
-from ..hf.modules import become_packed, kind_of, packed_modules
+from ..hf.modules import become_packed, kind_of, packed_modules, where_it_runs
 
 
 def compress(model, *, layout="auto", exact="auto", merge=True, compile=True, verify=False):
@@ -78,6 +78,7 @@ def pack_module(module, layout="fast", verify=False, shared=None):
         if pack is None:
             continue
         done = True
+        pack = where_it_runs(module, pack)
         if name == "weight" and kind_of(module) is not None:
             become_packed(module, pack)
         else:

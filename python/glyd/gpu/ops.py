@@ -18,7 +18,7 @@ def _linear(x, pack, bias, rows, exact):
     if on_gpu(pack):
         from .products import product_of
 
-        return product_of(pack, exact, bias is not None).general(x, bias)
+        return product_of(pack, exact, bias is not None).general(x, bias, may_keep=False)
     from ..hf import products
 
     return products.exact(x, pack, bias, dtype=x.dtype) if exact else products.free(x, pack, bias)

@@ -110,29 +110,32 @@ class Product:
         calls, self.calls = self.calls, 0
         return calls
 
-    def _after(self, status, x, bias):
+    def _after(self, status, x, bias, may_keep=True):
         if status != BUFFER_TOO_SMALL:
             self.check(status)
-        return self.decoded(x, bias)
+        return self.decoded(x, bias, may_keep)
 
     def check(self, status):
         if status:
             raise lib().error_of(status)
 
-    def general(self, x, bias):
-        """As __call__, for every input that torch.nn.functional.linear takes."""
+    def general(self, x, bias, may_keep=True):
+        """As __call__, for every input that torch.nn.functional.linear takes.
+
+        may_keep: whether a matrix decoded ahead may outlive the call. In a graph of torch.compile nothing may.
+        """
         if x.device != self.torch_device:
             raise RuntimeError(f"the input is on {x.device}, the packed weight on {self.torch_device}")
         if self.cols == 0 or self.rows == 0 or x.numel() == 0 or not self._may_fuse(x, bias):
-            return self.decoded(x, bias)
+            return self.decoded(x, bias, may_keep)
         tokens = x.numel() // self.cols
         if not self._decide(tokens):
-            return self.decoded(x, bias)
+            return self.decoded(x, bias, may_keep)
         if not x.is_contiguous():
             if self.exact and not (bias is None and exactness.may_copy(self, x, tokens)):
-                return self.decoded(x, bias)
+                return self.decoded(x, bias, may_keep)
             x = x.contiguous()
-        return self._launch(x, bias, tokens)
+        return self._launch(x, bias, tokens, may_keep)
 
     def _may_fuse(self, x, bias):
         return (
@@ -164,11 +167,11 @@ class Product:
             self.seen.add(tokens)
         return False
 
-    def _launch(self, x, bias, tokens):
+    def _launch(self, x, bias, tokens, may_keep):
         y = torch.empty((*x.shape[:-1], self.rows), dtype=torch.bfloat16, device=self.torch_device)
         status = self.launch_into(y, x, bias, tokens, self.free)
         if status:
-            return self._after(status, x, bias)
+            return self._after(status, x, bias, may_keep)
         self.calls += 1
         return y
 
@@ -205,10 +208,10 @@ class Product:
         self.unpack_to(values, self.stream_of(self.index))
         return (values.t() if self.stored_by_inputs else values).to(dtype)
 
-    def decoded(self, x, bias):
+    def decoded(self, x, bias, may_keep=True):
         self.calls += 1
         dtype = torch.bfloat16 if torch.is_autocast_enabled(self.autocast) else x.dtype
-        long = x.numel() >= ahead.LEAST_TOKENS * self.cols and dtype is torch.bfloat16
+        long = may_keep and x.numel() >= ahead.LEAST_TOKENS * self.cols and dtype is torch.bfloat16
         if long and ahead.may_decode(self) and not runtime.capturing(self.index):
             return self.device.ahead.multiply(self, x, bias)
         return F.linear(x, self.weight(dtype), bias)

@@ -192,11 +192,39 @@ class Device:
         return found
 
     def _new_workspace(self, stream):
+        room = in_another_thread(self._allocate, self.workspace_bytes + WORKSPACE_ALIGNMENT)
+        room = room[-room.data_ptr() % WORKSPACE_ALIGNMENT :][: self.workspace_bytes]
         with runtime.guard(self.index):
-            room = torch.empty(self.workspace_bytes + WORKSPACE_ALIGNMENT, dtype=torch.uint8, device=self.torch_device)
-            room = room[-room.data_ptr() % WORKSPACE_ALIGNMENT :][: self.workspace_bytes]
             lib().glyd_cuda_init_workspace(self.context, room.data_ptr(), self.workspace_bytes, stream)
         return room
+
+    def _allocate(self, size):
+        with runtime.guard(self.index):
+            room = torch.empty(size, dtype=torch.uint8, device=self.torch_device)
+            runtime.synchronize(self.index)  # whatever used this memory before: it is any stream's from now on
+        return room
+
+
+def in_another_thread(function, *arguments):
+    """function(*arguments), by a thread of its own.
+
+    For memory that is kept. What a thread allocates while it warms up or records a graph of torch.compile comes from
+    that graph's pool, where torch refuses anything that is not an output of the graph.
+    """
+    found = {}
+
+    def work():
+        try:
+            found["value"] = function(*arguments)
+        except BaseException as error:  # the caller's to see
+            found["error"] = error
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if "error" in found:
+        raise found["error"]
+    return found["value"]
 
 
 _devices = {}

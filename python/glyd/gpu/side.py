@@ -2,7 +2,8 @@
 
 Each product keeps its own launch and so its own order of sums: the bits are those of one after another. Small matrices
 leave multiprocessors idle, which others can use. Outside of graphs the host is what takes longest, and events would
-cost it more than they save: there each product runs by itself.
+cost it more than they save: there each product runs by itself. Graphs of torch.compile call ops and never come here: an
+output that waits for its module would be memory of the graph that torch does not know of.
 """
 
 import weakref

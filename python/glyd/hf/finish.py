@@ -21,6 +21,7 @@ from .modules import (
     change_class,
     kind_of,
     packed_modules,
+    placed,
     set_exact,
 )
 from .tensors import SUFFIX, info_of
@@ -143,31 +144,27 @@ def tie(model, ties):
         if both_loaded and (pack is None or own is None or not torch.equal(pack, own.to(pack.device))):
             continue  # both were in the checkpoint and differ: transformers does not tie such weights either
         if pack is None:  # it was not packed: not bf16, or packing would not pay
-            untie_to_parameter(target, source)
+            untie_to_parameter(target, on_device_of(model, sharing, source.weight))
             continue
         target._buffers[BUFFER] = on_device_of(model, sharing, pack)
         model.all_tied_weights_keys[sharing + SUFFIX] = having + SUFFIX
     rename_ties(model, {sharing for sharing, _, _ in ties} | {having for _, having, _ in ties})
 
 
-def on_device_of(model, name, pack):
-    """`pack`, or a copy of it where a device map puts the tensor `name` on another GPU."""
+def on_device_of(model, name, tensor):
+    """`tensor`, or a copy of it where a device map puts what is called `name` on another GPU."""
     from transformers.integrations.accelerate import get_device
 
     mapped = getattr(model, "hf_device_map", None)
-    if not mapped:
-        return pack
-    moved = pack.to(get_device(mapped, name))
-    moved._is_hf_initialized = True
-    return moved
+    return placed(tensor, get_device(mapped, name)) if mapped else tensor
 
 
-def untie_to_parameter(target, source):
+def untie_to_parameter(target, parameter):
     """A module that was to share a pack shares a parameter after all."""
     if isinstance(target, Packed):
         target._buffers.pop(BUFFER)
         change_class(target, target.glyd_base)
-    target._parameters["weight"] = source.weight
+    target._parameters["weight"] = parameter
 
 
 def rename_ties(model, packed_names):
@@ -317,9 +314,11 @@ def best_time(call, runs=3):
 
 def to_bf16(model, dtype=None):
     """The model with plain weights again."""
+    made = []
     for _, module in packed_modules(model):
         names = module.glyd_parameters
         values = {name: getattr(module, name).to(dtype or module.glyd_dtype) for name in names}
+        module.glyd_unbind()  # it holds the pack
         for name in [name for name in module._buffers if name.endswith(SUFFIX)]:
             del module._buffers[name]
         for name in [name for name, child in module._modules.items() if isinstance(child, Holder)]:
@@ -327,9 +326,20 @@ def to_bf16(model, dtype=None):
         change_class(module, module.glyd_base)
         for name, value in values.items():
             module._parameters[name] = nn.Parameter(value)
+            made.append((module, name, module._parameters[name]))
+    side.unlink(model)
+    if hasattr(model, "all_tied_weights_keys"):
+        tie_plain(model, made)
+    return model
+
+
+def tie_plain(model, made):
+    """Ties weights that are plain again, each with those of its own GPU."""
     names = model.all_tied_weights_keys
     model.all_tied_weights_keys = {k.removesuffix(SUFFIX): v.removesuffix(SUFFIX) for k, v in names.items()}
     for module in model.modules():
         module.__dict__.pop("_tied_weights_keys", None)  # the class's own names the parameters
     model.tie_weights()
-    return model
+    for module, name, parameter in made:
+        if module._parameters[name].device != parameter.device:
+            module._parameters[name] = parameter

@@ -98,7 +98,7 @@ def refuse_dtype(module, fn):
 
 
 def guard_casts():
-    """transformers' models with packed modules refuse other dtypes before anything of them is cast."""
+    """transformers' models with packed modules refuse other dtypes before anything is cast, and can be dequantized."""
     from transformers import PreTrainedModel
 
     def guarded(name):
@@ -118,6 +118,23 @@ def guard_casts():
     for name in ("_apply", "half", "float"):
         if not hasattr(getattr(PreTrainedModel, name), "glyd_guards"):
             setattr(PreTrainedModel, name, guarded(name))
+    if not hasattr(PreTrainedModel.dequantize, "glyd_guards"):
+        PreTrainedModel.dequantize = dequantizing(PreTrainedModel.dequantize)
+
+
+def dequantizing(original):
+    """dequantize() for models that glyd.gpu.compress packed, too: they have no quantizer of transformers."""
+
+    @functools.wraps(original)
+    def method(self, dtype=None):
+        if getattr(self, "hf_quantizer", None) is None and packed_modules(self):
+            from .finish import to_bf16
+
+            return to_bf16(self, dtype)
+        return original(self, dtype)
+
+    method.glyd_guards = True
+    return method
 
 
 def _read_weight(module):
@@ -338,6 +355,28 @@ def change_class(module, cls):
     module.__class__ = cls
     if "_old_forward" in module.__dict__:
         module.__dict__["_old_forward"] = cls.forward.__get__(module)
+
+
+def where_it_runs(module, tensor):
+    """`tensor`, or a copy of it on the GPU to which a hook of accelerate moves the module's inputs.
+
+    A tied weight lies on one GPU even if its modules run on two: accelerate ties parameters again after it has spread
+    a model, so that in bf16 such a model does not run.
+    """
+    hook = module.__dict__.get("_hf_hook")
+    for one in getattr(hook, "hooks", [hook]):
+        device = getattr(one, "execution_device", None)
+        if device is not None:
+            return placed(tensor, device)
+    return tensor
+
+
+def placed(tensor, device):
+    moved = tensor.to(device)
+    if moved is tensor:
+        return tensor
+    moved._is_hf_initialized = True
+    return nn.Parameter(moved, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else moved
 
 
 def become_packed(module, pack, dtype=None):

@@ -111,6 +111,7 @@ class GlydQuantizer(HfQuantizer):
         self.compileable = False
         self.packable = {}  # bf16 checkpoint: the model's name of each tensor to pack -> "matrix" or "stack"
         self.decode_later = []  # packed directory: tensors of modules that cannot multiply packed
+        self.spread_over = None  # the GPUs that a map such as "auto", which transformers makes, may use
         self.ties = []  # (name that shares, name that has the pack, whether both were in the checkpoint)
 
     # What transformers asks of a quantizer.
@@ -120,7 +121,14 @@ class GlydQuantizer(HfQuantizer):
         for target, source, _ in self.ties:  # see adjust_max_memory
             if (target, source) in self.model.all_tied_weights_keys.items():
                 self.model.all_tied_weights_keys.pop(target)
-        check_devices(list(device_map.values()) if isinstance(device_map, dict) else [device_map])
+        devices = list(device_map.values()) if isinstance(device_map, dict) else [device_map]
+        check_devices(devices)
+        if self.spread_over and {str(device) for device in devices} == {"cpu"}:
+            raise UnsupportedError(
+                "device_map: no layer of this model fits the memory that its GPUs have free (or that max_memory allows), "
+                "so that all of it would be on the CPU. glyd.fit says how much it needs; layout='small' takes less, and "
+                "device='cpu' puts it on the CPU."
+            )
 
     def adjust_max_memory(self, max_memory):
         """transformers asks before it infers a device map, and calls validate_environment right after.
@@ -128,6 +136,7 @@ class GlydQuantizer(HfQuantizer):
         In between, tied weights are in its list of ties again, so that they go to one GPU and share their pack.
         """
         self.model.all_tied_weights_keys |= {target: source for target, source, _ in self.ties}
+        self.spread_over = [device for device, room in max_memory.items() if isinstance(device, int) and room]
         return max_memory
 
     def update_attn_implementation(self, config):

@@ -40,7 +40,10 @@ def address(tensor):
 
 def same_device(pack, tensor):
     if tensor.device != pack.device:
-        raise RuntimeError(f"the packed weight is on {pack.device}, the input on {tensor.device}")
+        raise RuntimeError(
+            f"the packed weight is on {pack.device}, the input on {tensor.device}: inputs go to the GPU of the model's "
+            "first layer, input_ids.to(model.device)"
+        )
 
 
 def pack_info(pack):
