@@ -22,7 +22,8 @@ MOST_MEMORY = 0.72  # of bf16's weights, beside what bf16 uses besides
 
 
 def documents(paths):
-    files = [file for path in paths for file in (sorted(path.glob("e2e-*.json")) if path.is_dir() else [path])]
+    files = [file for path in paths for file in (path.glob("e2e-*.json") if path.is_dir() else [path])]
+    files.sort(key=lambda file: file.stem)  # else "-2.json" comes before ".json"
     found = [json.loads(file.read_text()) for file in files]
     return sorted(found, key=lambda document: document["date"])  # sorting keeps the order of names within a day
 
@@ -32,7 +33,8 @@ def newest(found, model, mode):
     head, series = None, {}
     for document in found:
         for row in document["results"]:
-            if row["model_shape"] == model and row["mode"] == mode and not row.get("layers") and "bf16_peak_bytes" in row:
+            asked = row["model_shape"] == model and row["mode"] == mode and row.get("merge", True)
+            if asked and not row.get("layers") and "bf16_peak_bytes" in row:
                 head = document
                 series.setdefault((row["layout"], row["exact"]), {})[row["batch"]] = row
     return head, series
