@@ -1,13 +1,10 @@
 // binary_tree.hpp - all matches of a position, by binary trees of the strings seen, one for each hash of four bytes.
 #pragma once
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
 #include <vector>
 
+#include "base/aligned_buffer.hpp"
 #include "base/bytes.hpp"
 #include "codec/kernels/basics.hpp"
 
@@ -16,19 +13,6 @@ namespace glyd::codec {
 struct Match {
   uint32_t length, offset;
 };
-
-// Room in large pages, where the system has them: the trees are walked at random.
-inline void reserve_huge(std::vector<uint32_t>& values, size_t count) {
-  if (values.capacity() >= count) return;
-  values.clear();
-  values.reserve(count);
-#if defined(__linux__)
-  constexpr uintptr_t kPage = uintptr_t{2} << 20;
-  const auto begin = reinterpret_cast<uintptr_t>(values.data()), end = begin + count * sizeof(uint32_t);
-  const uintptr_t first = (begin + kPage - 1) & ~(kPage - 1), last = end & ~(kPage - 1);
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-#endif
-}
 
 class BinaryTree {
  public:
@@ -41,11 +25,15 @@ class BinaryTree {
     const int unit_log = std::max(12, log2_floor(static_cast<uint32_t>(unit.size()) | 1) + 1);
     const int window_log = std::min(kWindowLog, unit_log);
     mask_ = (1u << window_log) - 1;
-    reserve_huge(children_, size_t{2} << window_log);
-    children_.resize(size_t{2} << window_log);
+    // What the buffers give huge pages for: the trees are walked at random.
+    const size_t child_bytes = (size_t{2} << window_log) * sizeof(uint32_t);
+    if (child_buffer_.size() < child_bytes) child_buffer_ = AlignedBuffer(child_bytes);
+    children_ = reinterpret_cast<uint32_t*>(child_buffer_.data());
     shift_ = 32 - std::min(20, unit_log);
-    reserve_huge(roots_, size_t{1} << (32 - shift_));
-    roots_.assign(size_t{1} << (32 - shift_), kNone);
+    const size_t root_bytes = (size_t{1} << (32 - shift_)) * sizeof(uint32_t);
+    if (root_buffer_.size() < root_bytes) root_buffer_ = AlignedBuffer(root_bytes);
+    roots_ = reinterpret_cast<uint32_t*>(root_buffer_.data());
+    std::memset(roots_, 0xff, root_bytes);
     short_.assign(size_t{1} << kShortLog, kNone);
   }
 
@@ -134,7 +122,9 @@ class BinaryTree {
   static constexpr uint32_t kShortReach = 1 << 15;  // a match of three pays only with a near offset
 
   ByteSpan unit_;
-  std::vector<uint32_t> roots_, children_, short_;
+  AlignedBuffer root_buffer_, child_buffer_;
+  uint32_t *roots_ = nullptr, *children_ = nullptr;
+  std::vector<uint32_t> short_;
   uint32_t mask_ = 0;
   int shift_ = 0;
 };

@@ -24,10 +24,32 @@ void age(Table& counts) {
 
 }  // namespace
 
+// As the writer will choose the bits that go into the symbols.
+void Prices::price_offsets() {
+  Table counts = offset_counts_;
+  uint64_t least = UINT64_MAX;
+  for (int low_bits = kMaxLowBits;; --low_bits) {
+    Table prices;
+    price_table(counts, 256, prices);
+    uint64_t bits = 0;
+    for (size_t s = 0; s < 256; ++s) {
+      if (counts[s] != 0)
+        bits += uint64_t{counts[s]} * (prices[s] + (static_cast<uint32_t>(kMaxLowBits - low_bits) << kLogFraction)) +
+                (3 * kUnit << kLogFraction);
+    }
+    if (bits < least) least = bits, low_bits_ = low_bits, offsets_ = prices;
+    if (low_bits == 0) return;
+    Table fewer{};
+    const size_t kept = (size_t{1} << (low_bits - 1)) - 1;
+    for (size_t s = 0; s < 256; ++s) fewer[(s >> low_bits) << (low_bits - 1) | (s & kept)] += counts[s];
+    counts = fewer;
+  }
+}
+
 void Prices::price() {
   price_table(literal_counts_, 256, literals_);
   price_table(token_counts_, 256, tokens_);
-  price_table(offset_counts_, 32, offsets_);
+  price_offsets();
   price_table(run_counts_, 64, run_values_);
   price_table(length_counts_, 64, lengths_);
   Table by_run{}, run_prices;
@@ -47,7 +69,7 @@ void Prices::price() {
 void Prices::reset() {
   literal_counts_.fill(kUnit);
   offset_counts_.fill(0);
-  for (size_t s = 0; s < 22; ++s) offset_counts_[s] = 8 * kUnit;
+  for (size_t s = 0; s < size_t{22} << kMaxLowBits; ++s) offset_counts_[s] = kUnit;
   run_counts_.fill(0);
   length_counts_.fill(0);
   for (uint32_t s = 0; s < 46; ++s) run_counts_[s] = length_counts_[s] = 2 * kUnit * (46 - s) / 8;
@@ -82,7 +104,11 @@ void Prices::learn(const uint8_t* raw, std::span<const Sequence> sequences, cons
     while (kind < 3 && recent[kind] != q.offset) ++kind;
     for (uint32_t k = std::min(kind, 2u); k > 0; --k) recent[k] = recent[k - 1];
     recent[0] = q.offset;
-    if (kind == kTokenNew) offset_counts_[static_cast<size_t>(log2_floor(q.offset + kOffsetBias) - 3)] += kUnit;
+    if (kind == kTokenNew) {
+      const uint32_t v = q.offset + kOffsetBias;
+      offset_counts_[static_cast<uint32_t>(log2_floor(v) - 3) << kMaxLowBits | (v & ((1u << kMaxLowBits) - 1))] +=
+          kUnit;
+    }
     const uint32_t excess = q.length - (kind == kTokenNew ? kMinNewLength : kMinRepeatLength);
     const uint32_t run_code = std::min(q.literals, kTokenLiteralEscape),
                    length_code = std::min(excess, kTokenLengthEscape);

@@ -21,8 +21,10 @@ class Prices {
 
   uint32_t literal(uint8_t byte) const { return literals_[byte]; }
   uint32_t offset(uint32_t value) const {
-    const int log = log2_floor(value + kOffsetBias);
-    return offsets_[static_cast<size_t>(log - 3)] + (static_cast<uint32_t>(log) << kLogFraction);
+    const uint32_t v = value + kOffsetBias;
+    const int log = log2_floor(v);
+    return offsets_[static_cast<uint32_t>(log - 3) << low_bits_ | (v & ((1u << low_bits_) - 1))] +
+           (static_cast<uint32_t>(log - low_bits_) << kLogFraction);
   }
   // What a run of literals makes the next token cost, on average over the matches that may follow.
   uint32_t run(uint32_t literals) const {
@@ -57,9 +59,11 @@ class Prices {
            (static_cast<uint32_t>(log - 1) << kLogFraction);
   }
   void price();
+  void price_offsets();
 
   Table literal_counts_, token_counts_, offset_counts_, run_counts_, length_counts_;
   Table literals_, tokens_, offsets_, run_values_, lengths_;
+  int low_bits_ = 0;  // of offsets, in their symbols
   std::array<uint32_t, 4> runs_;
   std::array<std::array<uint32_t, kTabled>, 16> matches_;
 };
