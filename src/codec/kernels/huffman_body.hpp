@@ -67,7 +67,7 @@ inline bool finish_lane(const HuffmanLanes& in, Lane lane, const uint8_t* end, u
       bits = load64(at);
     else
       for (int k = 0; at + k < in.readable; ++k) bits |= uint64_t{at[k]} << (8 * k);
-    const uint16_t entry = in.table->entries[((bits >> taken) & 2047) | lane.table];
+    const uint16_t entry = in.table[lane.table >> kMaxCodeBits].entries[(bits >> taken) & 2047];
     if (in.classes) lane.table = next_table(entry);
     taken += entry & 63;
     out[i] = static_cast<uint8_t>(entry >> 8);
