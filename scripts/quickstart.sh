@@ -28,6 +28,7 @@ if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache 
 mkdir -p build
 cmake --preset release >build/quickstart-configure.log || { cat build/quickstart-configure.log >&2; exit 1; }
 cmake --build --preset release
+echo "build/release/bin/glyd packs, verifies and restores models from here on; what follows is for Python."
 
 say "3. .venv with torch, transformers and glyd"
 scripts/setup_python.sh

@@ -62,7 +62,7 @@ class Packer {
     if (const std::string unused = journal_.left_out(); !unused.empty()) say(unused);
     GLYD_CHECK(remove_all_but_finished());
     GLYD_CHECK(count_finished());
-    GLYD_CHECK(check_space(staging_.target().parent_path(), least_bytes()));
+    GLYD_CHECK(check_space(staging_.target().parent_path(), least_bytes(), needed_bytes()));
     for (size_t i = 0; i < source_.tensor_files.size(); ++i) GLYD_CHECK(add_shard(i));
     for (const auto& file : source_.other_files) GLYD_CHECK(add_file(file));
     for (const auto& directory : source_.directories) GLYD_CHECK(make_directory(staging_.new_path() / directory));

@@ -62,10 +62,10 @@ std::string size_text(uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kUnits[unit]);
 }
 
-Result<void> check_space(const fs::path& directory, uint64_t needed_bytes) {
+Result<void> check_space(const fs::path& directory, uint64_t least_bytes, uint64_t needed_bytes) {
   std::error_code failed;
   const fs::space_info space = fs::space(directory, failed);
-  if (failed || space.available >= needed_bytes) return Ok{};
+  if (failed || space.available >= least_bytes) return Ok{};
   return io_error("{}: about {} are needed there, {} are free; make room, or choose another place", directory.string(),
                   size_text(needed_bytes), size_text(space.available));
 }

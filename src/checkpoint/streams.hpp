@@ -39,8 +39,9 @@ Result<void> make_directory(const std::filesystem::path& path);
 // "1.23 GB", three digits that matter.
 std::string size_text(uint64_t bytes);
 
-// An error if clearly less than `needed_bytes` are free where `directory` lies: better now than when the disk is full.
-Result<void> check_space(const std::filesystem::path& directory, uint64_t needed_bytes);
+// An error, which names `needed_bytes`, if less than `least_bytes` are free where `directory` lies: better now than
+// when the disk is full.
+Result<void> check_space(const std::filesystem::path& directory, uint64_t least_bytes, uint64_t needed_bytes);
 
 // An error of writing below `directory` gets how much is needed there and how much is free.
 Error with_space_needed(Error error, const std::filesystem::path& directory, uint64_t needed_bytes);

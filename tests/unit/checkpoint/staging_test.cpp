@@ -9,6 +9,7 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/streams.hpp"
 #include "unit/checkpoint/test_model.hpp"
 
 namespace glyd {
@@ -328,6 +329,15 @@ TEST_F(Interrupted, OldTargetLeftAsideComesBack) {
   fs::rename(work_ / "out", staging() / "old");
   EXPECT_THAT(refusal(work_ / "out", GLYD_ERROR_EXISTS), HasSubstr("exists already"));
   EXPECT_TRUE(verify_checkpoint(work_ / "out", {}));
+}
+
+// Refused where even the least would not fit, and told what is likely to be needed.
+TEST(Space, NamesWhatIsNeededNotTheLeast) {
+  const TempDirectory directory;
+  EXPECT_TRUE(check_space(directory.path(), 1, uint64_t{1} << 62));
+  const auto refused = check_space(directory.path(), uint64_t{1} << 62, 132'000'000);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("about 132 MB are needed there"));
 }
 
 }  // namespace
