@@ -41,8 +41,8 @@ std::string salvage_summary(const nlohmann::ordered_json& done) {
 std::string summary(const nlohmann::ordered_json& done) {
   if (done.contains("salvage")) return salvage_summary(done);
   const uint64_t files = done.at("files");
-  return fmt::format("unpacked {}: {} file{}, {}, {} ({})\n", done.at("target").get<std::string>(), format_count(files),
-                     files == 1 ? "" : "s", format_bytes(done.at("bytes")), "every hash checked",
+  return fmt::format("unpacked {}: {} file{}, {}, every hash checked ({})\n", done.at("target").get<std::string>(),
+                     format_count(files), files == 1 ? "" : "s", format_bytes(done.at("bytes")),
                      format_seconds(done.at("seconds")));
 }
 

@@ -74,8 +74,10 @@ Result<OrderedJson> unpack_checkpoint(const std::string& directory, const std::s
                   staging.directory().string(), target.string());
   }
   fs::remove_all(staging.new_path(), error);  // of an unpack that was killed
-  const uint64_t needed = packed.source_bytes();
-  if (is_believable(packed)) GLYD_CHECK(check_space(target.parent_path(), needed, needed));
+  if (is_believable(packed)) {
+    const uint64_t needed = packed.source_bytes();
+    GLYD_CHECK(check_space(target.parent_path(), needed, needed));
+  }
   Progress progress(options.progress, packed.source_bytes());
   RestoreOptions how;
   how.threads = options.threads;

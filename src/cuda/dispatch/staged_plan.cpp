@@ -22,7 +22,7 @@ bool cut(StagedPlan& plan, const DeviceLimits& limits, uint32_t tile_strips) {
   plan.blocks = std::min(plan.tiles, limits.multiprocessors);
   // As many decoders as stages can keep apart, then a stage or two more than they need.
   plan.depth = 2;
-  for (uint32_t decoders = most_decoders(plan.warpgroups()); decoders >= 2; --decoders) {
+  for (uint32_t decoders = kMostDecoders; decoders >= 2; --decoders) {
     plan.decoders = decoders;
     plan.step_records = decoders / tile_strips;
     plan.step_strips = decoders % tile_strips;

@@ -8,9 +8,10 @@ namespace glyd::cuda {
 
 inline constexpr uint32_t kGroupTokens = 64;  // of four warps: rows of the tensor core's first operand
 inline constexpr uint32_t kStagedTokens = 2 * kGroupTokens;
-// Threads of a block, by its multiplying warpgroups; its warps that decode: one more fetches x.
-constexpr uint32_t staged_threads(uint32_t warpgroups) { return warpgroups == 1 ? 512 : 640; }
-constexpr uint32_t most_decoders(uint32_t warpgroups) { return staged_threads(warpgroups) / 32 - 4 * warpgroups - 1; }
+inline constexpr uint32_t kMostDecoders = 11;  // warps; one more fetches x
+constexpr uint32_t staged_threads(uint32_t warpgroups, uint32_t decoders) {
+  return (4 * warpgroups + 1 + decoders) * 32;
+}
 inline constexpr uint32_t kRecordCols = kRecordChunks * kChunkCols;
 
 // How such a product is cut; made by dispatch/staged_plan.
@@ -32,7 +33,7 @@ struct StagedPlan : RecordGeometry {
   uint32_t x_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
 
   constexpr uint32_t warpgroups() const { return (tokens + kGroupTokens - 1) / kGroupTokens; }  // that multiply
-  constexpr uint32_t threads() const { return (warpgroups() * 4 + 1 + decoders) * 32; }
+  constexpr uint32_t threads() const { return staged_threads(warpgroups(), decoders); }
 };
 
 struct StagedParams : ProductParams {
@@ -54,7 +55,7 @@ struct StagedTraits {
   static constexpr uint32_t kGroups = kRows / 8;        // of 8 rows, as the tensor core's registers have them
   static constexpr uint32_t kChunkBytes = kRows * 128;  // of a stage: 64 columns
   static constexpr uint32_t kMultipliers = kWarpgroups_ * 4;
-  static constexpr uint32_t kThreads = staged_threads(kWarpgroups_);
+  static constexpr uint32_t kThreads = staged_threads(kWarpgroups_, kMostDecoders);
 };
 
 }  // namespace glyd::cuda
