@@ -1,4 +1,4 @@
-// huffman_body.hpp - decoding of interleaved Huffman lanes (spec 5.3). Included once for each instruction set.
+// huffman_body.hpp - decoding of interleaved Huffman lanes (spec 5.2, 5.3). Included once for each instruction set.
 //
 // Each lane holds its next bits in a register, lowest first, with a marker bit above them: the number of leading zeros
 // is then the number of bits taken since the byte that `at` points to, and no count is kept. A refill loads 63 new bits
@@ -32,25 +32,47 @@ GLYD_KERNEL_INLINE void refill(Lane& lane) {
 // Of an entry: where the next symbol's table begins.
 GLYD_KERNEL_INLINE uint64_t next_table(uint16_t entry) { return (entry & 0xc0u) << (kMaxCodeBits - 6); }
 
+GLYD_KERNEL_INLINE uint64_t code_bits(uint64_t bits) {
+#if defined(__BMI2__)
+  uint64_t lowest;  // one instruction; written as a mask, it is compiled to two
+  asm("bzhi %2, %1, %0" : "=r"(lowest) : "r"(bits), "r"(uint64_t{kMaxCodeBits}));
+  return lowest;
+#else
+  return bits & ((1 << kMaxCodeBits) - 1);
+#endif
+}
+
+// A refill's symbols of some lanes, by turns: a lane by itself waits for its own table look-ups, and a core that shares
+// its reordering with a second thread does not reach into the next lane.
+template <int kGroup, bool kClasses>
+GLYD_KERNEL_INLINE void decode_group(const uint16_t* table, Lane* lanes, uint8_t* out, size_t segment) {
+  uint64_t bits[kGroup], from[kGroup];
+#pragma GCC unroll 4
+  for (int s = 0; s < kGroup; ++s) bits[s] = lanes[s].bits, from[s] = lanes[s].table;
+#pragma GCC unroll 5
+  for (size_t k = 0; k < kSymbolsPerRefill; ++k) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kGroup; ++s) {
+      const uint16_t entry = table[kClasses ? code_bits(bits[s]) | from[s] : code_bits(bits[s])];
+      if (kClasses) from[s] = next_table(entry);
+      bits[s] >>= entry & 63;
+      out[static_cast<size_t>(s) * segment + k] = static_cast<uint8_t>(entry >> 8);
+    }
+  }
+#pragma GCC unroll 4
+  for (int s = 0; s < kGroup; ++s) {
+    lanes[s].bits = bits[s], lanes[s].table = from[s];
+    refill(lanes[s]);
+  }
+}
+
 template <int kLanes, bool kClasses>
 GLYD_KERNEL_INLINE void decode_rounds(const uint16_t* table, Lane* lanes, uint8_t* out, size_t segment, size_t rounds) {
+  constexpr int kGroup = kLanes < 4 ? kLanes : 4;
   for (; rounds > 0; --rounds, out += kSymbolsPerRefill) {
-#pragma GCC unroll 8
-    for (int s = 0; s < kLanes; ++s) {
-      uint64_t bits = lanes[s].bits;
-      uint64_t from = lanes[s].table;
-      uint8_t* to = out + static_cast<size_t>(s) * segment;
-#pragma GCC unroll 5
-      for (size_t k = 0; k < kSymbolsPerRefill; ++k) {
-        const uint16_t entry = table[kClasses ? (bits & 2047) | from : bits & 2047];
-        if (kClasses) from = next_table(entry);
-        bits >>= entry & 63;
-        to[k] = static_cast<uint8_t>(entry >> 8);
-      }
-      lanes[s].bits = bits;
-      lanes[s].table = from;
-      refill(lanes[s]);
-    }
+#pragma GCC unroll 2
+    for (int s = 0; s < kLanes; s += kGroup)
+      decode_group<kGroup, kClasses>(table, lanes + s, out + static_cast<size_t>(s) * segment, segment);
   }
 }
 

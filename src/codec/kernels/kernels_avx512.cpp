@@ -3,11 +3,13 @@
 #include <xxhash.h>
 
 #include "codec/kernels/execute_body.hpp"
+#include "codec/kernels/execute_coded_body.hpp"
 #include "codec/kernels/floats_body.hpp"
 #include "codec/kernels/hash_body.hpp"
 #include "codec/kernels/huffman_body.hpp"
 #include "codec/kernels/search_body.hpp"
 #include "codec/kernels/search_bytes_body.hpp"
+#include "codec/kernels/streams_body.hpp"
 #include "codec/kernels/table.hpp"
 
 namespace glyd::codec {
