@@ -38,3 +38,4 @@ if(GLYD_FUZZ)
   # clang 14 takes many minutes over the AVX-512 products with sanitizers; the fuzzers' guard pages watch these files' reads and writes instead.
   list(APPEND GLYD_AVX512_FLAGS -fno-sanitize=all)
 endif()
+set(GLYD_AMX_FLAGS ${GLYD_AVX512_FLAGS} -mamx-tile -mamx-bf16)

@@ -18,7 +18,7 @@ stage() {
   local name=$1 budget=$2 run=$3 start=$SECONDS
   printf '\n== %s (at most %d min)\n' "$name" "$budget"
   export -f "$run" build_preset 2>/dev/null || true
-  if ! timeout --foreground "${budget}m" bash -euo pipefail -c "jobs=$jobs build=$build; $(declare -f build_preset "$run" check_avx512); $run"; then
+  if ! timeout --foreground "${budget}m" bash -euo pipefail -c "jobs=$jobs build=$build; $(declare -f build_preset "$run" check_vectors); $run"; then
     printf '\nscripts/test.sh: stage %s failed after %d s\n' "$name" $((SECONDS - start)) >&2
     exit 1
   fi
@@ -43,28 +43,29 @@ run_checks() {
   fi
 }
 
-# A machine with AVX-512 must have run the AVX-512 tests: a kernel that no test ran is not tested.
-check_avx512() {
+# A machine with AVX-512 or AMX must have run their tests: a kernel that no test ran is not tested.
+check_vectors() {
   local report=$1
   local isa
   isa=$("$build/dev/bin/glyd" doctor --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["cpu"]["instruction_set_available"])')
-  if [ "$isa" != avx512 ]; then
-    echo "AVX-512: this CPU has none; its kernels were compiled, their tests skipped"
+  if [ "$isa" != avx512 ] && [ "$isa" != amx ]; then
+    echo "AVX-512, AMX: this CPU has none; their kernels were compiled, their tests skipped"
     return 0
   fi
-  python3 - "$report" <<'PY'
+  python3 - "$report" "$isa" <<'PY'
 import sys
 import xml.etree.ElementTree as tree
-ran = [case.get("name") for case in tree.parse(sys.argv[1]).iter("testcase") if "Avx512" in case.get("name") and case.get("status") == "run"]
-print(f"AVX-512: {len(ran)} tests ran")
-sys.exit(0 if ran else 1)
+ran = [case.get("name") for case in tree.parse(sys.argv[1]).iter("testcase") if case.get("status") == "run"]
+counts = {name: sum(name in test for test in ran) for name in (["Avx512", "Amx"] if sys.argv[2] == "amx" else ["Avx512"])}
+print(", ".join(f"{name}: {count} tests ran" for name, count in counts.items()))
+sys.exit(0 if all(counts.values()) else 1)
 PY
 }
 
 run_dev() {
   build_preset dev
   ctest --test-dir "$build/dev" -j "$jobs" --output-on-failure --output-junit ctest.xml -LE long
-  check_avx512 "$build/dev/ctest.xml"
+  check_vectors "$build/dev/ctest.xml"
 }
 
 # The layers that read what others wrote: files, packs, checkpoints. A chosen part, for its build time: sanitizers make JSON's templates slow to compile.

@@ -21,8 +21,11 @@ struct Group {
   const char* name;
   void (*run)(const Options&, const Print&);
 };
-constexpr Group kGroups[] = {
-    {"decode", bench_decode}, {"pack", bench_pack}, {"verify", bench_verify}, {"linear", bench_products}};
+constexpr Group kGroups[] = {{"decode", bench_decode},
+                             {"pack", bench_pack},
+                             {"verify", bench_verify},
+                             {"linear", bench_products},
+                             {"parts", bench_parts}};
 
 int run(int argc, char** argv) {
   Options options;
@@ -32,7 +35,7 @@ int run(int argc, char** argv) {
   const std::map<std::string, Layout> layouts = {{"fast", Layout::kFast}, {"small", Layout::kSmall}};
   app.add_option("--only", only, "groups to run")
       ->delimiter(',')
-      ->check(CLI::IsMember({"decode", "pack", "verify", "linear"}));
+      ->check(CLI::IsMember({"decode", "pack", "verify", "linear", "parts"}));
   app.add_option("--rounds", options.rounds, "rounds a result")->check(CLI::Range(1, 1000));
   app.add_option("--rows", options.rows, "rows of a product's matrix")->check(CLI::Range(1, 1 << 20));
   app.add_option("--cols", options.cols, "columns of a product's matrix")->check(CLI::Range(1, 1 << 20));

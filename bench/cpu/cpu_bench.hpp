@@ -28,5 +28,6 @@ void bench_decode(const Options& options, const Print& print);
 void bench_pack(const Options& options, const Print& print);
 void bench_verify(const Options& options, const Print& print);
 void bench_products(const Options& options, const Print& print);
+void bench_parts(const Options& options, const Print& print);  // only where it is asked for
 
 }  // namespace glyd::bench

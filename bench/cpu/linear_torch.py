@@ -64,9 +64,12 @@ def cpu_model():
     return "unknown"
 
 
-def head_line(glyd):
+def commit_of_tree():
     changed = command_output("git", "status", "--porcelain", "--untracked-files=no")
-    commit = command_output("git", "rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
+    return command_output("git", "rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
+
+
+def head_line(glyd, commit):
     return {"bench": "linear_torch.py", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "command": " ".join(sys.argv),
             "commit": commit, "cpu": cpu_model(), "cpus": os.cpu_count(), "isa": glyd.lib.glyd_cpu_isa().decode(),
             "kernel": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}", "torch": torch.__version__,
@@ -115,6 +118,7 @@ def parse_arguments():
     parser.add_argument("--threads", type=lambda text: [int(t) for t in text.split(",")], default=[1, 2])
     parser.add_argument("--layouts", type=lambda text: text.split(","), default=["fast", "small"])
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--commit", help="what the library was built from, where this is no checkout of it")
     parser.add_argument("--out", type=Path, help="also write the lines to this file")
     return parser.parse_args()
 
@@ -128,7 +132,7 @@ def main():
         print(json.dumps(line), flush=True)
         lines.append(json.dumps(line))
 
-    emit(head_line(glyd))
+    emit(head_line(glyd, args.commit or commit_of_tree()))
     torch.manual_seed(1)
     weights = [torch.empty(args.rows, args.cols).normal_(0, 0.02).to(torch.bfloat16) for _ in range(args.matrices)]
     packs = {layout: [glyd.pack(weight, layout) for weight in weights] for layout in args.layouts}

@@ -86,14 +86,14 @@ GLYD_API glyd_status glyd_decode_rows(const void* pack, uint64_t pack_bytes, con
 // y[m, o] = sum over k of x[m, k] * W[o, k] (+ bias[o]), W = matrix `matrix` of the pack; x, y, bias bf16, sums fp32 in
 // an order of the library's own choice, one rounding to bf16 at the end (nearest even). Multiplies from the packed
 // bytes; no buffer above 256 KiB a thread. x: [tokens, cols] with x_stride values a row; y: [tokens, rows] with
-// y_stride; bias null or [rows]. The result depends on the CPU's instruction set (the order of the sums), not on
-// `threads`.
+// y_stride; bias null or [rows]. The last bits depend on the CPU's instruction set, the layout and the number of
+// tokens (the order of the sums; subnormal numbers count as zero with AVX-512 and AMX), not on `threads`.
 GLYD_API glyd_status glyd_linear(const void* pack, uint64_t pack_bytes, uint64_t matrix, const uint16_t* x,
                                  uint64_t tokens, uint64_t x_stride, const uint16_t* bias, uint16_t* y,
                                  uint64_t y_stride, int threads) GLYD_NOEXCEPT;
 
-// The instruction set in use: "scalar", "avx2" or "avx512". The environment variable GLYD_CPU, read once, names a lower
-// one to use.
+// The instruction set in use: "scalar", "avx2", "avx512" or "amx" (AVX-512 and, for products of several tokens, the
+// matrix units). The environment variable GLYD_CPU, read once, names a lower one to use.
 GLYD_API const char* glyd_cpu_isa(void) GLYD_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -1,72 +1,27 @@
 // linear.cpp - Y = X * W^T from packed bytes: a strip of 16 rows at a time, decoded tile by tile into the first-level
 // cache and multiplied by every token there. Threads share out strips, so that no sum depends on their number.
 //
-// Four ways to a strip's weights:
+// Five ways to a strip's weights:
+//  - the matrix units, where the CPU has them (matrix_unit.hpp), from a few tokens on;
 //  - one token (`fast`, AVX2): from the pack's bytes to the sums in registers;
 //  - fused (`fast`, x small enough to be scaled and permuted once): records decoded as they are cheapest, a record
 //  ahead of the products;
 //  - direct (`raw`, not transposed): the pack's own rows;
 //  - tiles (all else): decoded in their true values and order.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "base/parallel.hpp"
 #include "weights/linear/linear_kernels.hpp"
+#include "weights/linear/linear_parts.hpp"
+#include "weights/linear/matrix_unit.hpp"
 #include "weights/linear/shifted_record.hpp"
 #include "weights/record_walk.hpp"
 #include "weights/registry.hpp"
-#include "weights/tile.hpp"
 #include "weights/weights.hpp"
 
 namespace glyd {
 namespace {
-
-// Memory of one thread: two tiles, the sums of 64 tokens at up to 16 floats each, and (the caller's thread alone) x
-// scaled. 253 KiB.
-constexpr size_t kTiles = 2, kTileValues = kStripRows * kTileStride, kTileBytes = 2 * kTileValues;
-constexpr uint64_t kTokenBlock = 64;
-constexpr size_t kMostWidth = 16;
-constexpr size_t kSumBytes = kTokenBlock * kStripRows * kMostWidth * sizeof(float);
-constexpr size_t kScaledBytes = 168 << 10;
-constexpr size_t kMargin = 64;  // before the tiles: kReadBefore
-constexpr size_t kWidenedBytes = kTiles * kTileBytes + kSumBytes + kScaledBytes;
-constexpr size_t kWorkspaceBytes = kMargin + kWidenedBytes + 2 * kUpperBytes;
-static_assert(kWorkspaceBytes <= 256 << 10 && kMargin >= kReadBefore && kPackHeaderBytes >= kReadBefore);
-
-constexpr uint64_t kThreadProducts = uint64_t{1}
-                                     << 17;  // weights times tokens that are worth waking another thread for
-
-struct Workspace {
-  uint16_t* tiles;
-  float* sums;
-  uint16_t* scaled_x;
-  float* widened_x;  // all of the above, for one token
-  uint8_t* uppers;   // two records' upper parts, the window's everywhere
-};
-
-void clear_uppers(uint8_t* uppers) { std::memset(uppers, upper_byte(fast::kWindowUpper), 2 * kUpperBytes); }
-
-// This thread's, kept for its next call.
-Workspace workspace() {
-  thread_local AlignedBuffer memory = [] {
-    AlignedBuffer fresh(kWorkspaceBytes);
-    clear_uppers(fresh.data() + kMargin + kWidenedBytes);
-    return fresh;
-  }();
-  uint8_t* p = memory.data() + kMargin;
-  return {reinterpret_cast<uint16_t*>(p), reinterpret_cast<float*>(p + kTiles * kTileBytes),
-          reinterpret_cast<uint16_t*>(p + kTiles * kTileBytes + kSumBytes), reinterpret_cast<float*>(p),
-          p + kWidenedBytes};
-}
-
-uint16_t round_to_bf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);  // quiet, and never rounded to infinity
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-float widen(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
 
 struct Job {
   const OpenPack& pack;
@@ -96,7 +51,7 @@ void store_sums(const Job& job, uint64_t strip, uint64_t token, uint64_t tokens,
     reduce(sums + t * kStripRows * job.kernels.width, total);
     uint16_t* y = job.args.y + (token + t) * job.args.y_stride + row;
     for (uint64_t r = 0; r < rows; ++r) {
-      y[r] = round_to_bf16(job.args.bias == nullptr ? total[r] : total[r] + widen(job.args.bias[row + r]));
+      y[r] = round_to_bf16(job.args.bias == nullptr ? total[r] : total[r] + widen_bf16(job.args.bias[row + r]));
     }
   }
 }
@@ -105,33 +60,15 @@ void clear_sums(const Job& job, uint64_t tokens, float* sums) {
   std::fill_n(sums, tokens * kStripRows * job.kernels.width, 0.0f);
 }
 
-// A strip's weights as tiles in their own order. `decoder` null: the matrix is raw and transposed.
-struct TileSource {
-  const Job& job;
-  const RecordDecoder* decoder;
-  uint32_t record_cols;
-
-  // Columns col .. of the strip, as many as the tiles hold, to tiles[kTiles][16][kTileStride].
-  Result<void> load(uint64_t strip, uint64_t col, uint16_t* tiles) const {
-    const uint64_t end = std::min<uint64_t>(job.grid().cols, col + kTiles * kTileStride);
-    for (uint64_t c = col; c < end; c += record_cols) {
-      uint16_t* out = tiles + (c - col) / kTileStride * kTileValues + (c - col) % kTileStride;
-      if (decoder != nullptr) {
-        GLYD_CHECK(decoder->decode(job.first_strip() + strip, c / record_cols, out));
-      } else {
-        load_transposed(strip, c, std::min<uint64_t>(record_cols, end - c), out);
-      }
-    }
-    return Ok{};
+// Columns col .. of the strip, as many as the tiles hold, to tiles[kTiles][16][kTileStride].
+Result<void> load_tiles(const TileSource& source, uint64_t strip, uint64_t col, uint16_t* tiles) {
+  const uint64_t end = std::min<uint64_t>(source.grid().cols, col + kTiles * kTileStride);
+  for (uint64_t c = col; c < end; c += source.record_cols()) {
+    uint16_t* out = tiles + (c - col) / kTileStride * kTileValues + (c - col) % kTileStride;
+    GLYD_CHECK(source.load(strip, c / source.record_cols(), out));
   }
-
-  void load_transposed(uint64_t strip, uint64_t col, uint64_t cols, uint16_t* out) const {
-    const Grid& grid = job.grid();
-    const uint64_t row = strip * kStripRows, rows = std::min<uint64_t>(kStripRows, grid.rows - row);
-    const uint8_t* matrix = job.pack.array(raw::kData).data() + 2 * job.args.matrix * grid.rows * grid.cols;
-    transpose_tile(matrix + 2 * (col * grid.rows + row), grid.rows, cols, rows, out, kTileStride);
-  }
-};
+  return Ok{};
+}
 
 Result<void> multiply_tiles(const Job& job, const TileSource& source, uint64_t strip) {
   const Workspace space = workspace();
@@ -139,7 +76,7 @@ Result<void> multiply_tiles(const Job& job, const TileSource& source, uint64_t s
     const uint64_t tokens = std::min<uint64_t>(kTokenBlock, job.args.tokens - token);
     clear_sums(job, tokens, space.sums);
     for (uint64_t col = 0; col < job.grid().cols; col += kTiles * kTileStride) {
-      GLYD_CHECK(source.load(strip, col, space.tiles));
+      GLYD_CHECK(load_tiles(source, strip, col, space.tiles));
       job.kernels.dot({.weights = reinterpret_cast<const uint8_t*>(space.tiles),
                        .rows = kStripRows,
                        .row_offset = tile_rows(),
@@ -184,10 +121,6 @@ void multiply_direct(const Job& job, uint64_t strip) {
     }
     store_sums(job, strip, token, tokens, space.sums, job.kernels.reduce);
   }
-}
-
-Error broken_patches(uint64_t strip, uint64_t record) {
-  return corrupt("pack: fast: strip {}, record {}: patches do not fit their slot or the overflow array", strip, record);
 }
 
 // A record is decoded and patched while the one before it is multiplied: its patches are 16-bit stores, which the wide
@@ -249,10 +182,7 @@ template <typename Multiply>
 Result<void> for_strips(const Job& job, int threads, Multiply multiply) {
   const Grid& grid = job.grid();
   const uint64_t strips = grid.strips_a_matrix();
-  // At most 2^40 weights: no overflow.
-  const uint64_t products = grid.rows * std::max<uint64_t>(grid.cols, 1) * std::min(job.args.tokens, kTokenBlock);
-  const auto useful = static_cast<int>(std::clamp<uint64_t>(products / kThreadProducts, 1, 1024));
-  const int used = std::min(resolve_threads(threads), useful);
+  const int used = useful_threads(grid, job.args.tokens, threads);
   const uint64_t grain = std::clamp<uint64_t>(strips / (8 * static_cast<uint64_t>(used)), 1, 64);
   FirstError failure;
   parallel_for(strips, grain, used, [&](uint64_t begin, uint64_t end) {
@@ -313,10 +243,12 @@ Result<void> linear(ByteSpan bytes, const LinearArgs& args, int threads) {
   GLYD_CHECK(check_args(header.grid, args));
   if (args.tokens == 0 || header.grid.rows == 0) return Ok{};
   const OpenPack pack{bytes, header};
+  if (const MatrixKernels* kernels = matrix_kernels(cpu_isa()); kernels != nullptr && args.tokens >= kMatrixUnitTokens)
+    return multiply_by_matrix_unit(pack, args, threads, *kernels);
   const Job job{pack, args, linear_kernels(cpu_isa())};
   const LayoutOps& ops = layout_ops(header.layout);
   if (ops.open == nullptr) {
-    const TileSource source{job, nullptr, kTileStride};
+    const TileSource source(pack, args.matrix, nullptr);
     return for_strips(job, threads, [&](uint64_t strip) -> Result<void> {
       if (header.transposed) return multiply_tiles(job, source, strip);
       multiply_direct(job, strip);
@@ -332,7 +264,7 @@ Result<void> linear(ByteSpan bytes, const LinearArgs& args, int threads) {
     return for_strips(job, threads, [&](uint64_t strip) { return multiply_fused(job, records, x, strip); });
   }
   GLYD_TRY(const auto decoder, ops.open(pack, Check::kTrust));
-  const TileSource source{job, decoder.get(), ops.record_steps * kStepCols};
+  const TileSource source(pack, args.matrix, decoder.get());
   return for_strips(job, threads, [&](uint64_t strip) { return multiply_tiles(job, source, strip); });
 }
 

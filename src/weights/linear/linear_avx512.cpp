@@ -14,6 +14,8 @@
 
 #define GLYD_UNROLL _Pragma("GCC unroll 8")  // sums must stay in registers
 
+#include "weights/linear/chunk_avx512.hpp"
+
 namespace glyd {
 namespace {
 
@@ -102,44 +104,12 @@ void reduce_fragments(const float* sums, float* out) {
   }
 }
 
-// High words in one register, four of each of a row's four lanes, joined with the low plane's 64 bytes: a row of a
-// fragment tile by two steps.
-inline void join_steps(__m512i words, __m512i rotation, const uint8_t* low, uint16_t* out) {
-  const __m512i keep = _mm512_set1_epi32(static_cast<int>(fast::kHighMask));
-  const __m512i window = _mm512_set1_epi8(fast::kWindowUpper << 2);  // the exponent's fixed upper bits
-  // (words & keep) | window
-  const __m512i high = _mm512_ternarylogic_epi32(_mm512_rorv_epi32(words, rotation), keep, window, 0xea);
-  const __m512i lows = load(low);
-  _mm512_store_si512(out, _mm512_unpacklo_epi8(lows, high));
-  _mm512_store_si512(out + kFragmentStep, _mm512_unpackhi_epi8(lows, high));
-}
-
-template <size_t kBytes>
-inline void prefetch(const uint8_t* p) {
-  GLYD_UNROLL for (size_t i = 0; i < kBytes; i += 64) _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T0);
-}
-
 void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
-  const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
-  const __m512i m0 = _mm512_set1_epi32(0x60606060), m1 = _mm512_set1_epi32(0x18181818),
-                m2 = _mm512_set1_epi32(0x06060606);
-  // Of lanes 0-3 of one register and of another: a, a, b, b.
-  const __m512i pick = _mm512_setr_epi32(0, 0, 16, 16, 1, 1, 17, 17, 2, 2, 18, 18, 3, 3, 19, 19);
-  const __m512i turn0 = _mm512_set4_epi32(3, 0, 3, 0), turn1 = _mm512_set4_epi32(2, 5, 3, 0);
-  for (size_t half = 0; half < 2; ++half) {
-    const __m512i x0 = load(high + 64 * half), x1 = load(high + 128 + 64 * half), x2 = load(high + 256 + 64 * half);
-    // t = (x0 & m0) | ((x1 >> 2) & m1) | ((x2 >> 4) & m2)
-    const __m512i t01 = _mm512_ternarylogic_epi32(_mm512_srli_epi32(x1, 2), m1, _mm512_and_si512(x0, m0), 0xea);
-    const __m512i t = _mm512_ternarylogic_epi32(_mm512_srli_epi32(x2, 4), m2, t01, 0xea);
-    GLYD_UNROLL for (size_t g = 0; g < 4; ++g) {
-      prefetch<fast::kChunkBytes / 8>(chunk + kPrefetchAhead + (4 * half + g) * (fast::kChunkBytes / 8));
-      const __m512i at = _mm512_add_epi32(pick, _mm512_set1_epi32(static_cast<int>(4 * g)));
-      const size_t row = 4 * half + g;
-      uint16_t* out = tile + row * kTileStride;
-      join_steps(_mm512_permutex2var_epi32(x0, at, x1), turn0, chunk + 64 * row, out);
-      join_steps(_mm512_permutex2var_epi32(x2, at, t), turn1, chunk + 512 + 64 * row, out + 2 * kFragmentStep);
-    }
-  }
+  avx512::decode_chunk(chunk, [tile](size_t row, size_t pair, __m512i first, __m512i second) {
+    uint16_t* out = tile + row * kTileStride + pair * 2 * kFragmentStep;
+    _mm512_store_si512(out, first);
+    _mm512_store_si512(out + kFragmentStep, second);
+  });
 }
 
 }  // namespace

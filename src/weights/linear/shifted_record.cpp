@@ -10,6 +10,7 @@ namespace glyd {
 namespace {
 
 constexpr uint32_t kChunkWidth = fast::kChunkSteps * kFragmentStep;
+constexpr uint32_t kExponentBit = 7;
 constexpr uint32_t kUpperBit = 10;  // of a bf16 value: the lowest bit of its exponent's upper part
 constexpr uint8_t kUpperOfClass[4] = {fast::upper_of_class(0), fast::upper_of_class(1), fast::upper_of_class(2),
                                       fast::upper_of_class(3)};
@@ -83,7 +84,20 @@ ShiftedRecords::ShiftedRecords(const OpenPack& pack, const LinearKernels& kernel
       steps_(pack.header.grid.steps()),
       strip_bytes_(fast::strip_bytes(steps_)),
       strip_slot_bytes_(fast::strip_slot_bytes(pack.header.slot_bytes, steps_)),
-      slot_bytes_(pack.header.slot_bytes) {}
+      slot_bytes_(pack.header.slot_bytes),
+      unit_offset_(static_cast<uint16_t>((pack.header.base - fast::kWindowUpper * 8) << kExponentBit)) {
+  const uint32_t base = pack.header.base;
+  for (uint32_t upper = 0; upper < 32; ++upper) {
+    for (uint32_t code = 0; code < 8; ++code) {
+      const uint32_t exponent = fast::unshift_exponent(upper * 8 + code, base);
+      unit_patches_[upper * 8 + (base + code) % 8] = static_cast<uint16_t>((exponent - base - code) << kExponentBit);
+    }
+  }
+}
+
+Error broken_patches(uint64_t strip, uint64_t record) {
+  return corrupt("pack: fast: strip {}, record {}: patches do not fit their slot or the overflow array", strip, record);
+}
 
 const uint8_t* ShiftedRecords::planes(uint64_t strip, uint64_t record, uint8_t (&scratch)[fast::kRecordBytes]) const {
   const uint32_t steps = fast::steps_of_record(steps_, record);
@@ -101,17 +115,33 @@ bool ShiftedRecords::decode(uint64_t strip, uint64_t record, uint16_t* tile) con
   if (fast::steps_of_record(steps_, record) > fast::kChunkSteps) {
     kernels_.decode_chunk(chunks + fast::kChunkBytes, tile + kChunkWidth);
   }
-  if (slot_bytes_ == 0) return true;
-  uint8_t slot_scratch[fast::kMostSlotBytes + kSlotReadAhead];
-  const auto entries = read_slot(slot(strip, record, slot_scratch));
-  if (!entries) return false;
-  const auto patch = [tile](uint32_t chunk, uint32_t place, uint32_t upper) {
+  return for_patches(strip, record, [tile](uint32_t chunk, uint32_t place, uint32_t upper) {
     tile[kPlaces[place] + chunk * kChunkWidth] ^= static_cast<uint16_t>((fast::kWindowUpper ^ upper) << kUpperBit);
+  });
+}
+
+bool ShiftedRecords::decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, uint16_t* tile) const {
+  constexpr uint32_t kChunkCols = fast::kChunkSteps * kStepCols;
+  alignas(64) uint8_t scratch[fast::kRecordBytes];
+  const uint8_t* chunks = planes(strip, record, scratch);
+  unit.decode_chunk(chunks, unit_offset_, tile);
+  if (fast::steps_of_record(steps_, record) > fast::kChunkSteps) {
+    unit.decode_chunk(chunks + fast::kChunkBytes, unit_offset_, tile + kChunkCols);
+  }
+  const uint16_t* const patches = unit_patches_.data();
+  return for_patches(strip, record, [tile, patches](uint32_t chunk, uint32_t place, uint32_t upper) {
+    uint16_t& value = tile[kUnitPlaces[place] + chunk * kChunkCols];
+    value = static_cast<uint16_t>(value + patches[upper * 8 + (value >> kExponentBit & 7u)]);
+  });
+}
+
+void ShiftedRecords::fetch(uint64_t strip, uint64_t record) const {
+  const auto fetch_lines = [](const uint8_t* array, uint64_t at, uint64_t bytes) {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(array) + at;  // it may end past the array
+    for (uint64_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(begin + i));
   };
-  for_entries(entries->bytes, 0, entries->first, [&](uint32_t place, uint32_t upper) { patch(0, place, upper); });
-  for_entries(entries->bytes, entries->first, entries->all,
-              [&](uint32_t place, uint32_t upper) { patch(1, place, upper); });
-  return !entries->has_group || for_overflow(entries->group, patch);
+  fetch_lines(planes_.data(), strip * strip_bytes_ + record * fast::kRecordBytes, fast::kRecordBytes);
+  fetch_lines(patches_.data(), strip * strip_slot_bytes_ + record * slot_bytes_, 1);
 }
 
 bool ShiftedRecords::set_upper(uint64_t strip, uint64_t record, uint8_t* upper) const {
@@ -141,6 +171,18 @@ std::optional<ShiftedRecords::Entries> ShiftedRecords::read_slot(const Slot& slo
   if (all > fast::slot_room(slot.size, has_group)) return std::nullopt;
   const uint32_t group = has_group ? load_le<uint32_t>(slot.bytes + slot.size - fast::kSlotOverflowBytes) : 0;
   return Entries{slot.bytes + fast::kSlotHeaderBytes, first, all, has_group, group};
+}
+
+template <typename Patch>
+bool ShiftedRecords::for_patches(uint64_t strip, uint64_t record, Patch patch) const {
+  if (slot_bytes_ == 0) return true;
+  uint8_t scratch[fast::kMostSlotBytes + kSlotReadAhead];
+  const auto entries = read_slot(slot(strip, record, scratch));
+  if (!entries) return false;
+  for_entries(entries->bytes, 0, entries->first, [&](uint32_t place, uint32_t upper) { patch(0, place, upper); });
+  for_entries(entries->bytes, entries->first, entries->all,
+              [&](uint32_t place, uint32_t upper) { patch(1, place, upper); });
+  return !entries->has_group || for_overflow(entries->group, patch);
 }
 
 template <typename Patch>

@@ -1,11 +1,13 @@
 // shifted_record.hpp - records of layout `fast` as `linear` reads them: in fragment order, exponents left shifted
-// (weights.md 4.1), and x scaled and ordered to match.
+// (weights.md 4.1), and x scaled and ordered to match; or for matrix units.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "weights/linear/linear_kernels.hpp"
+#include "weights/linear/matrix_kernels.hpp"
 #include "weights/registry.hpp"
 
 namespace glyd {
@@ -14,14 +16,35 @@ namespace glyd {
 // False where a value would not be exact (it overflows, or is or becomes subnormal).
 bool scale_x(const uint16_t* x, uint64_t tokens, uint64_t x_stride, uint64_t cols, int shift, uint16_t* out);
 
+// Where in a tile for matrix units (order kFours) the weight at each place of a chunk (weights.md 4.3) stands.
+consteval PlaceTable make_unit_place_table() {
+  PlaceTable table{};
+  for (uint32_t place = 0; place < table.size(); ++place) {
+    const uint32_t lane = fast::place_lane(place), step = fast::place_step(place), index = fast::place_index(place);
+    const auto col = step % 2 * kStepCols + fragment_col(lane, index);
+    const auto pair = static_cast<uint32_t>(place_of_pair(PairOrder::kFours, col / 2));
+    table[place] = static_cast<uint16_t>(fragment_row(lane, index) * kTileStride +
+                                         step / 2 * static_cast<uint32_t>(kUnitCols) + pair * 2 + col % 2);
+  }
+  return table;
+}
+inline constexpr PlaceTable kUnitPlaces = make_unit_place_table();
+
+Error broken_patches(uint64_t strip, uint64_t record);
+
 class ShiftedRecords {
  public:
-  // The pack must be `fast`; kernels must have decode_chunk. Both must outlive the object.
+  // The pack must be `fast`; decode needs kernels with decode_chunk. Both must outlive the object.
   ShiftedRecords(const OpenPack& pack, const LinearKernels& kernels);
 
   // Record `record` of strip `strip` (over the stack), patched, to a fragment tile. Steps that the record has not hold
   // anything finite. False if the record's patches break the format.
   [[nodiscard]] bool decode(uint64_t strip, uint64_t record, uint16_t* tile) const;
+
+  // The same to a tile for matrix units in the order kFours, exponents as they are.
+  [[nodiscard]] bool decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, uint16_t* tile) const;
+  // Asks the caches for a record: for a strip's first ones, which those before them do not fetch (kPrefetchAhead).
+  void fetch(uint64_t strip, uint64_t record) const;
 
   // The record's two chunks as they stand in the pack, or, of a record of fewer steps, completed in `scratch`: absent
   // steps are zero.
@@ -45,6 +68,9 @@ class ShiftedRecords {
     uint32_t group;  // its word
   };
   std::optional<Entries> read_slot(const Slot& slot) const;
+  // patch(chunk, place, upper) for all of a record's.
+  template <typename Patch>
+  [[nodiscard]] bool for_patches(uint64_t strip, uint64_t record, Patch patch) const;
   template <typename Patch>
   [[nodiscard]] bool for_overflow(uint32_t word, Patch patch) const;
 
@@ -52,6 +78,9 @@ class ShiftedRecords {
   ByteSpan planes_, patches_, overflow_;
   uint64_t steps_, strip_bytes_, strip_slot_bytes_;
   uint32_t slot_bytes_;
+  uint16_t unit_offset_;  // the shift of exponents where they stand in a value
+  // What makes an unshifted value of the window one with upper part u: [u][the exponent's lowest three bits].
+  std::array<uint16_t, 32 * 8> unit_patches_;
 };
 
 }  // namespace glyd

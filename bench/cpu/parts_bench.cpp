@@ -1,0 +1,150 @@
+// parts_bench.cpp - where a product's time goes: its parts on data in the cache, one thread, nanoseconds and cycles a
+// record of 16 rows by 128 columns. Not a result to keep: no baseline, no limit.
+#include <algorithm>
+#include <chrono>
+
+#include "base/cpu.hpp"
+#include "cpu_bench.hpp"
+#include "matrix_source.hpp"
+#include "weights/linear/matrix_unit.hpp"
+#include "weights/linear/shifted_record.hpp"
+
+namespace glyd::bench {
+namespace {
+
+constexpr uint64_t kCols = 4096, kRecords = kCols / 128, kManyRows = 256;
+
+double seconds(const std::function<void()>& body, int times) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Of one call, the best of many tries of a millisecond and more each.
+double best_seconds(const std::function<void()>& body) {
+  int times = 1;
+  while (seconds(body, times) < 1e-3) times *= 2;
+  double best = 1;
+  for (int i = 0; i < 20; ++i) best = std::min(best, seconds(body, times) / times);
+  return best;
+}
+
+// The core's own clock now: additions that wait for each other take a cycle each.
+double cycles_a_second() {
+  constexpr int kAdditions = 64 * 1024;
+  uint64_t sum = 0;
+  const double time = best_seconds([&] {
+    for (int i = 0; i < kAdditions / 8; ++i) {
+      __asm__ volatile(
+          "add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0"
+          : "+r"(sum));
+    }
+  });
+  return kAdditions / time;
+}
+
+class Parts {
+ public:
+  explicit Parts(const Print& print) : print_(print), cycles_(cycles_a_second()) {}
+
+  // `records`: that one call of `body` goes through.
+  void measure(const std::string& part, uint64_t tokens, uint64_t records, const std::function<void()>& body) const {
+    const double time = best_seconds(body) / static_cast<double>(records);
+    nlohmann::ordered_json line = {{"name", "cpu.linear.part"}, {"part", part}};
+    if (tokens > 0) line["tokens"] = tokens;
+    line["ns_a_record"] = std::round(time * 1e10) / 10;
+    line["cycles_a_record"] = std::round(time * cycles_);
+    print_(line);
+  }
+
+ private:
+  const Print& print_;
+  const double cycles_;
+};
+
+void measure_decoding(const Parts& parts, const MatrixKernels* unit) {
+  const auto pack = pack_or_exit(gaussian_bf16(16 * kCols, 1, 0.02), {1, 16, kCols}, Layout::kFast);
+  const OpenPack open{pack.bytes(), open_pack(pack.bytes()).value()};
+  const auto decoder = layout_ops(Layout::kFast).open(open, Check::kTrust).value();
+  alignas(64) static uint16_t tile[16 * kTileStride];
+  parts.measure("decode to a tile", 0, kRecords, [&] {
+    for (uint64_t r = 0; r < kRecords; ++r) check_or_exit(decoder->decode(0, r, tile));
+  });
+  const LinearKernels& kernels = linear_kernels(cpu_isa());
+  const ShiftedRecords records(open, kernels);
+  if (unit != nullptr) {
+    parts.measure("decode for the units", 0, kRecords, [&] {
+      for (uint64_t r = 0; r < kRecords; ++r) (void)records.decode(0, r, *unit, tile);
+    });
+    const uint8_t* planes = open.array(fast::kPlanes).data();
+    parts.measure("decode for the units, no patches", 0, kRecords, [&] {
+      for (uint64_t r = 0; r < kRecords; ++r) {
+        unit->decode_chunk(planes + r * fast::kRecordBytes, 0, tile);
+        unit->decode_chunk(planes + r * fast::kRecordBytes + fast::kChunkBytes, 0, tile + 64);
+      }
+    });
+  }
+  if (kernels.decode_chunk == nullptr) return;
+  parts.measure("decode in fragment order", 0, kRecords, [&] {
+    for (uint64_t r = 0; r < kRecords; ++r) (void)records.decode(0, r, tile);
+  });
+}
+
+void measure_unit(const Parts& parts, const MatrixKernels& kernels) {
+  alignas(64) static uint16_t tile[16 * kTileStride], x[8 * kMostTokenTiles * kXTileValues], y[64 * 16];
+  alignas(64) static float sums[kStripSums];
+  const auto source = gaussian_bf16(64 * kCols, 9, 1);
+  for (const uint64_t tokens : {8, 32, 64}) {
+    const uint64_t token_tiles = (tokens + 15) / 16;
+    parts.measure("arrange x, 16 strips share it", tokens, 16,
+                  [&] { kernels.arrange_x(PairOrder::kFours, source.data(), kCols, tokens, 128, x); });
+    kernels.open();
+    parts.measure("multiply a tile", tokens, 1, [&] { kernels.multiply(token_tiles, tile, 4, x, sums); });
+    parts.measure("sums in and out, a block of 256 columns", tokens, 2, [&] {
+      kernels.load_sums(token_tiles, sums);
+      kernels.store_sums(token_tiles, sums);
+    });
+    kernels.close();
+    parts.measure("finish a strip", tokens, kRecords, [&] {
+      kernels.finish({.sums = sums,
+                      .token_tiles = token_tiles,
+                      .tokens = tokens,
+                      .rows = 16,
+                      .bias = nullptr,
+                      .y = y,
+                      .y_stride = 16});
+    });
+  }
+}
+
+void measure_products(const Parts& parts, Layout layout, const MatrixKernels* unit) {
+  const Grid grid{1, kManyRows, kCols};
+  const auto pack = pack_or_exit(gaussian_bf16(grid.rows * grid.cols, 1, 0.02), grid, layout);
+  const OpenPack open{pack.bytes(), open_pack(pack.bytes()).value()};
+  const auto x = gaussian_bf16(64 * kCols, 9, 1);
+  std::vector<uint16_t> y(64 * kManyRows);
+  const uint64_t records = kManyRows / 16 * kRecords;
+  const std::string name = std::string(layout_text(layout)) + ", a product of 256 rows, ";
+  for (const uint64_t tokens : {1, 2, 3, 4, 8, 16, 32, 48, 64}) {
+    const LinearArgs args{.x = x.data(), .tokens = tokens, .x_stride = kCols, .y = y.data(), .y_stride = kManyRows};
+    if (unit != nullptr) {
+      parts.measure(name + "amx", tokens, records,
+                    [&] { check_or_exit(multiply_by_matrix_unit(open, args, 1, *unit)); });
+    }
+    const ScopedIsa vectors(std::min(cpu_isa(), Isa::kAvx512));
+    parts.measure(name + isa_name(cpu_isa()), tokens, records, [&] { check_or_exit(linear(pack.bytes(), args, 1)); });
+  }
+}
+
+}  // namespace
+
+void bench_parts(const Options&, const Print& print) {
+  const Parts parts(print);
+  const MatrixKernels* unit = matrix_kernels(cpu_isa());
+  measure_decoding(parts, unit);
+  if (unit != nullptr) measure_unit(parts, *unit);
+  measure_products(parts, Layout::kFast, unit);
+  measure_products(parts, Layout::kRaw, unit);
+}
+
+}  // namespace glyd::bench
