@@ -29,7 +29,7 @@ constexpr Group kGroups[] = {{"decode", bench_decode},
 
 int run(int argc, char** argv) {
   Options options;
-  std::string out_path;
+  std::string out_path, commit;
   std::vector<std::string> only = {"decode", "pack", "verify", "linear"};
   CLI::App app{"Measures libglyd on this CPU, each subject beside its baseline, as JSON lines"};
   const std::map<std::string, Layout> layouts = {{"fast", Layout::kFast}, {"small", Layout::kSmall}};
@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
   app.add_option("--threads", options.threads, "numbers of threads")->delimiter(',')->check(CLI::Range(1, 1024));
   app.add_option("--tokens", options.tokens, "numbers of tokens")->delimiter(',')->check(CLI::Range(1, 1 << 16));
   app.add_option("--layouts", options.layouts, "layouts")->delimiter(',')->transform(CLI::CheckedTransformer(layouts));
+  app.add_option("--commit", commit, "what this was built from, where it does not run in a checkout of that");
   app.add_option("--out", out_path, "also write the lines to this file");
   CLI11_PARSE(app, argc, argv);
 
@@ -58,7 +59,9 @@ int run(int argc, char** argv) {
     std::fflush(stdout);
     if (out.is_open()) out << line.dump() << std::endl;
   };
-  print(head_line("glyd_bench_cpu", {argv, argv + argc}, isa_name(cpu_isa())));
+  nlohmann::ordered_json head = head_line("glyd_bench_cpu", {argv, argv + argc}, isa_name(cpu_isa()));
+  if (!commit.empty()) head["commit"] = commit;
+  print(head);
   const Print print_with_isa = [&](nlohmann::ordered_json line) {
     line["isa"] = isa_name(cpu_isa());
     print(line);
