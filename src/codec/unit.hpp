@@ -36,7 +36,11 @@ class UnitDecoder {
   UnitDecoder(UnitDecoder&&) noexcept;
   // Bytes before `readable` (at or after the payload's end) may be loaded. Writes nothing outside `out`.
   Result<void> read(ByteSpan payload, const uint8_t* readable, MutableByteSpan out);
-  // XXH3 of what was read last, taken while its blocks were in the cache.
+  // The same for a payload that is the content (ChunkKind::kStored).
+  void read_stored(ByteSpan payload, MutableByteSpan out);
+  // XXH3 of the last payload, whether it could be read or not, and of its content, both taken while their blocks were
+  // in the cache. No content may be believed before both are compared.
+  uint64_t payload_hash();
   uint64_t content_hash() const;
 
  private:

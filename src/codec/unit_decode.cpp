@@ -1,27 +1,70 @@
+#include <algorithm>
+
 #include "codec/lz/byte_block.hpp"
 #include "codec/lz/coded.hpp"
 #include "codec/planes/floats.hpp"
 #include "codec/unit.hpp"
 
 namespace glyd::codec {
+namespace {
+
+// Copies piece by piece, with calls before and after each: what they do with it finds it in the cache.
+template <class Before, class After>
+void copy_pieces(ByteSpan from, uint8_t* to, const Before& before, const After& after) {
+  constexpr size_t kPiece = 32 << 10;
+  for (size_t at = 0; at < from.size(); at += kPiece) {
+    const size_t bytes = std::min(kPiece, from.size() - at);
+    before(bytes);
+    std::memcpy(to + at, from.data() + at, bytes);
+    after(to + at, bytes);
+  }
+}
+
+}  // namespace
 
 struct UnitDecoder::State {
   SymbolDecoder symbols;
   CodedScratch coded;
   FloatsScratch floats;
-  HashState hash;
+  HashState payload_hash, content_hash;
+  ByteSpan unhashed;  // of the payload
+
+  // The next bytes of the payload, which are about to be read.
+  void hash_payload(size_t bytes) {
+    kernels().hash_add(payload_hash, unhashed.data(), bytes);
+    unhashed = unhashed.subspan(bytes);
+  }
+  Result<void> read(ByteSpan payload, const uint8_t* readable, MutableByteSpan out);
 };
 
 UnitDecoder::UnitDecoder() : state_(std::make_unique<State>()) {}
 UnitDecoder::~UnitDecoder() = default;
 UnitDecoder::UnitDecoder(UnitDecoder&&) noexcept = default;
 
-uint64_t UnitDecoder::content_hash() const { return kernels().hash_value(state_->hash); }
+uint64_t UnitDecoder::payload_hash() {
+  state_->hash_payload(state_->unhashed.size());
+  return kernels().hash_value(state_->payload_hash);
+}
+uint64_t UnitDecoder::content_hash() const { return kernels().hash_value(state_->content_hash); }
+
+void UnitDecoder::read_stored(ByteSpan payload, MutableByteSpan out) {
+  kernels().hash_start(state_->payload_hash);
+  state_->unhashed = payload;
+  copy_pieces(
+      payload, out.data(), [&](size_t bytes) { state_->hash_payload(bytes); }, [](const uint8_t*, size_t) {});
+  state_->content_hash = state_->payload_hash;
+}
 
 Result<void> UnitDecoder::read(ByteSpan payload, const uint8_t* readable, MutableByteSpan out) {
-  for (bool& has : state_->symbols.has_table) has = false;
+  kernels().hash_start(state_->payload_hash);
+  kernels().hash_start(state_->content_hash);
+  state_->unhashed = payload;
+  return state_->read(payload, readable, out);
+}
+
+Result<void> UnitDecoder::State::read(ByteSpan payload, const uint8_t* readable, MutableByteSpan out) {
+  for (bool& has : symbols.has_table) has = false;
   const Kernels& kernel = kernels();
-  kernel.hash_start(state_->hash);
   const uint8_t* at = payload.data();
   const uint8_t* const end = at + payload.size();
   uint8_t* to = out.data();
@@ -36,11 +79,17 @@ Result<void> UnitDecoder::read(ByteSpan payload, const uint8_t* readable, Mutabl
       return corrupt("block: {} bytes do not fit the unit", raw);
     if (stored > static_cast<size_t>(end - at)) return corrupt("block: cut short");
     const ByteSpan body{at, stored};
+    if (type != BlockType::kRaw) hash_payload(kBlockHeaderBytes + stored);
     switch (type) {
       case BlockType::kRaw:
         if (stored != raw) return corrupt("raw block: {} bytes for {}", stored, raw);
-        std::memcpy(to, at, raw);
-        break;
+        hash_payload(kBlockHeaderBytes);
+        copy_pieces(
+            body, to, [&](size_t bytes) { hash_payload(bytes); },
+            [&](const uint8_t* piece, size_t bytes) { kernel.hash_add(content_hash, piece, bytes); });
+        at += stored;
+        to += raw;
+        continue;
       case BlockType::kFill:
         if (stored != 1) return corrupt("fill block: {} bytes", stored);
         std::memset(to, *at, raw);
@@ -49,15 +98,15 @@ Result<void> UnitDecoder::read(ByteSpan payload, const uint8_t* readable, Mutabl
         GLYD_CHECK(read_bytes(body, readable, out.data(), to, raw, to_end));
         break;
       case BlockType::kCoded:
-        GLYD_CHECK(read_coded(body, readable, state_->symbols, state_->coded, out.data(), to, raw, to_end));
+        GLYD_CHECK(read_coded(body, readable, symbols, coded, out.data(), to, raw, to_end));
         break;
       case BlockType::kPlanes:
-        GLYD_CHECK(read_floats(body, readable, state_->symbols, state_->floats, {to, raw}));
+        GLYD_CHECK(read_floats(body, readable, symbols, floats, {to, raw}));
         break;
       default:
         return corrupt("block: type {}", static_cast<int>(type));
     }
-    kernel.hash_add(state_->hash, to, raw);
+    kernel.hash_add(content_hash, to, raw);
     at += stored;
     to += raw;
   }

@@ -112,6 +112,22 @@ Result<FrameFooter> parse_footer(ByteSpan bytes) {
 
 uint32_t check32(ByteSpan bytes) { return static_cast<uint32_t>(kernels().hash(bytes.data(), bytes.size())); }
 
+Result<void> read_unit(const ChunkHeader& header, ByteSpan payload, const uint8_t* readable, UnitDecoder& decoder,
+                       MutableByteSpan out) {
+  Result<void> read;
+  if (header.kind == ChunkKind::kStored)
+    decoder.read_stored(payload, out);
+  else
+    read = decoder.read(payload, readable, out);
+  // What could not be read is called damaged before it is called malformed.
+  if (static_cast<uint32_t>(decoder.payload_hash()) != header.payload_check)
+    return corrupt("its bytes differ from their check");
+  GLYD_CHECK(read);
+  if (static_cast<uint32_t>(decoder.content_hash()) != header.content_check)
+    return corrupt("its content differs from its check");
+  return {};
+}
+
 void WholeCheck::add(uint32_t raw_bytes, uint32_t content_check) {
   const size_t at = records_.size();
   records_.resize(at + 8);

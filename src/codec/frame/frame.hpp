@@ -6,6 +6,7 @@
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 #include "codec/format.hpp"
+#include "codec/unit.hpp"
 
 namespace glyd::codec {
 
@@ -40,6 +41,11 @@ Result<FrameFooter> parse_footer(ByteSpan bytes);
 bool is_footer(ByteSpan first_four);
 
 uint32_t check32(ByteSpan bytes);  // the low half of XXH3-64
+
+// The content of a unit into `out`, which has its size; both checks made. Bytes before `readable`, at or after the
+// payload's end, may be loaded.
+Result<void> read_unit(const ChunkHeader& header, ByteSpan payload, const uint8_t* readable, UnitDecoder& decoder,
+                       MutableByteSpan out);
 
 // XXH3-64 of each unit's raw_bytes and content_check, 4 bytes each.
 class WholeCheck {

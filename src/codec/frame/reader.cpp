@@ -47,16 +47,8 @@ Result<void> FrameReader::decode(const UnitPlace& place, MutableByteSpan out, Wo
     return corrupt("{}: its header differs from the index", where());
   }
   const ByteSpan payload = chunk.subspan(kChunkHeaderBytes, place.stored_bytes);
-  if (check32(payload) != header.payload_check) return corrupt("{}: its bytes differ from their check", where());
-  if (header.kind == ChunkKind::kStored) {
-    if (header.content_check != header.payload_check) return corrupt("{}: two checks of the same bytes", where());
-    std::memcpy(out.data(), payload.data(), payload.size());
-    return {};
-  }
-  if (auto read = worker.decoder.read(payload, chunk.data() + chunk.size(), out); !read)
+  if (auto read = read_unit(header, payload, chunk.data() + chunk.size(), worker.decoder, out); !read)
     return std::move(read).at(where()).error();
-  if (static_cast<uint32_t>(worker.decoder.content_hash()) != header.content_check)
-    return corrupt("{}: its content differs from its check", where());
   return {};
 }
 

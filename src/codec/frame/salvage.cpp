@@ -56,13 +56,8 @@ class Salvage {
     if (!chunk.is_unit()) return taken;
     if (chunk.position < position_)
       return taken;  // a unit of a frame whose header is lost, or a copy: its place is not known
-    if (chunk.kind == ChunkKind::kStored) {
-      content_.assign(payload.begin(), payload.end());
-    } else {
-      content_.resize(chunk.raw_bytes);
-      if (!decoder_.read(payload, bytes_.data() + bytes_.size(), content_) || check32(content_) != chunk.content_check)
-        return taken;
-    }
+    content_.resize(chunk.raw_bytes);
+    if (!read_unit(chunk, payload, bytes_.data() + bytes_.size(), decoder_, content_)) return taken;
     lose(chunk.position);
     GLYD_CHECK(sink_(base_ + chunk.position, content_));
     position_ = chunk.position + chunk.raw_bytes;

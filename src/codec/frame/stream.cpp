@@ -19,17 +19,9 @@ struct StreamDecoder::Slot {
   Result<void> result;
 
   Result<void> decode() {
-    const ByteSpan stored{payload.data(), header.stored_bytes};
-    if (check32(stored) != header.payload_check) return corrupt("its bytes differ from their check");
     if (content.size() < header.raw_bytes) content.resize(header.raw_bytes);
-    const MutableByteSpan out{content.data(), header.raw_bytes};
-    if (header.kind == ChunkKind::kStored) {
-      std::copy(stored.begin(), stored.end(), out.begin());
-    } else {
-      GLYD_CHECK(decoder.read(stored, payload.data() + payload.size(), out));
-    }
-    if (check32(out) != header.content_check) return corrupt("its content differs from its check");
-    return {};
+    return read_unit(header, {payload.data(), header.stored_bytes}, payload.data() + payload.size(), decoder,
+                     {content.data(), header.raw_bytes});
   }
 };
 
