@@ -1,5 +1,6 @@
-// parts_bench.cpp - where a product's time goes: its parts on data in the cache, one thread, nanoseconds and cycles a
-// record of 16 rows by 128 columns. Not a result to keep: no baseline, no limit.
+// parts_bench.cpp - where a product's time goes: its parts on data in the cache, one thread, then whole products from
+// the cache and from memory; nanoseconds and cycles a record of 16 rows by 128 columns. Not a result to keep: no
+// baseline, no limit.
 #include <algorithm>
 #include <chrono>
 
@@ -29,18 +30,18 @@ double best_seconds(const std::function<void()>& body) {
   return best;
 }
 
-// The core's own clock now: additions that wait for each other take a cycle each.
+// The core's own clock now: rotations that wait for each other take a cycle each. (Additions of constants need not.)
 double cycles_a_second() {
-  constexpr int kAdditions = 64 * 1024;
-  uint64_t sum = 0;
+  constexpr int kRotations = 64 * 1024;
+  uint64_t bits = 1;
   const double time = best_seconds([&] {
-    for (int i = 0; i < kAdditions / 8; ++i) {
+    for (int i = 0; i < kRotations / 8; ++i) {
       __asm__ volatile(
-          "add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0"
-          : "+r"(sum));
+          "ror $1, %0\n ror $1, %0\n ror $1, %0\n ror $1, %0\n ror $1, %0\n ror $1, %0\n ror $1, %0\n ror $1, %0"
+          : "+r"(bits));
     }
   });
-  return kAdditions / time;
+  return kRotations / time;
 }
 
 class Parts {
@@ -74,13 +75,14 @@ void measure_decoding(const Parts& parts, const MatrixKernels* unit) {
   const ShiftedRecords records(open, kernels);
   if (unit != nullptr) {
     parts.measure("decode for the units", 0, kRecords, [&] {
-      for (uint64_t r = 0; r < kRecords; ++r) (void)records.decode(0, r, *unit, tile);
+      for (uint64_t r = 0; r < kRecords; ++r) (void)records.decode(0, r, *unit, {}, tile);
     });
     const uint8_t* planes = open.array(fast::kPlanes).data();
     parts.measure("decode for the units, no patches", 0, kRecords, [&] {
       for (uint64_t r = 0; r < kRecords; ++r) {
-        unit->decode_chunk(planes + r * fast::kRecordBytes, 0, tile);
-        unit->decode_chunk(planes + r * fast::kRecordBytes + fast::kChunkBytes, 0, tile + 64);
+        const uint8_t *first = planes + r * fast::kRecordBytes, *second = first + fast::kChunkBytes;
+        unit->decode_chunk(first, first, 0, tile);
+        unit->decode_chunk(second, second, 0, tile + kUnitTileCols / 2);
       }
     });
   }
@@ -91,28 +93,35 @@ void measure_decoding(const Parts& parts, const MatrixKernels* unit) {
 }
 
 void measure_unit(const Parts& parts, const MatrixKernels& kernels) {
-  alignas(64) static uint16_t tile[16 * kTileStride], x[8 * kMostTokenTiles * kXTileValues], y[64 * 16];
-  alignas(64) static float sums[kStripSums];
+  constexpr size_t kSteps = kUnitTileCols / kUnitCols;
+  alignas(64) static uint16_t tiles[kQuadStrips * kStripRows * kUnitTileCols], y[64 * 16];
+  alignas(64) static uint16_t x[kSteps * kMostTokenTiles * kXTileValues];
+  alignas(64) static float sums[kMostTokenTiles * kQuadSums];
   const auto source = gaussian_bf16(64 * kCols, 9, 1);
   for (const uint64_t tokens : {8, 32, 64}) {
     const uint64_t token_tiles = (tokens + 15) / 16;
-    parts.measure("arrange x, 16 strips share it", tokens, 16,
+    parts.measure("arrange x, 36 strips share it", tokens, 36,
                   [&] { kernels.arrange_x(PairOrder::kFours, source.data(), kCols, tokens, 128, x); });
+    const auto multiply = [&](bool in_and_out) {
+      for (uint64_t t = 0; t < token_tiles; ++t) {
+        if (in_and_out) kernels.load_sums(sums + t * kQuadSums);
+        kernels.multiply({.tiles = tiles,
+                          .strips = kQuadStrips,
+                          .tile_cols = kUnitTileCols,
+                          .steps = kSteps,
+                          .x = x + t * kXTileValues,
+                          .x_step = token_tiles * kXTileValues,
+                          .ahead = nullptr,
+                          .sums = sums});
+        if (in_and_out) kernels.store_sums(sums + t * kQuadSums);
+      }
+    };
     kernels.open();
-    parts.measure("multiply a tile", tokens, 1, [&] { kernels.multiply(token_tiles, tile, 4, x, sums); });
-    parts.measure("sums in and out, a block of 256 columns", tokens, 2, [&] {
-      kernels.load_sums(token_tiles, sums);
-      kernels.store_sums(token_tiles, sums);
-    });
+    parts.measure("multiply a stage", tokens, kQuadStrips, [&] { multiply(false); });
+    parts.measure("multiply a stage, sums in and out", tokens, kQuadStrips, [&] { multiply(true); });
     kernels.close();
     parts.measure("finish a strip", tokens, kRecords, [&] {
-      kernels.finish({.sums = sums,
-                      .token_tiles = token_tiles,
-                      .tokens = tokens,
-                      .rows = 16,
-                      .bias = nullptr,
-                      .y = y,
-                      .y_stride = 16});
+      kernels.finish({.sums = sums, .tokens = tokens, .rows = 16, .bias = nullptr, .y = y, .y_stride = 16});
     });
   }
 }
@@ -136,6 +145,33 @@ void measure_products(const Parts& parts, Layout layout, const MatrixKernels* un
   }
 }
 
+// From memory: by turns of copies that no cache holds together, in huge pages and, as other programs' memory may be, in
+// small ones.
+void measure_memory(const Parts& parts) {
+  constexpr uint64_t kRows = 4096, kCopies = 12;
+  const auto pack = pack_or_exit(gaussian_bf16(kRows * kCols, 1, 0.02), {1, kRows, kCols}, Layout::kFast);
+  const uint64_t bytes = round_up<uint64_t>(pack.size(), 128);
+  const auto x = gaussian_bf16(64 * kCols, 9, 1);
+  std::vector<uint16_t> y(64 * kRows);
+  AlignedBuffer huge(kCopies * bytes);
+  std::vector<uint8_t> small(kCopies * bytes + 128);
+  const auto aligned = small.data() + (128 - reinterpret_cast<uintptr_t>(small.data()) % 128) % 128;
+  for (const auto& [memory, name] : {std::pair{huge.data(), "huge"}, std::pair{aligned, "small"}}) {
+    for (uint64_t i = 0; i < kCopies; ++i) std::copy_n(pack.data(), pack.size(), memory + i * bytes);
+    for (const uint64_t tokens : {1, 8, 32, 64}) {
+      for (const int threads : {1, 2}) {
+        const LinearArgs args{.x = x.data(), .tokens = tokens, .x_stride = kCols, .y = y.data(), .y_stride = kRows};
+        uint64_t turn = 0;
+        parts.measure(std::string("fast, from memory in ") + name + " pages, threads: " + std::to_string(threads),
+                      tokens, kRows / 16 * kRecords, [&, from = memory] {
+                        const uint8_t* copy = from + turn++ % kCopies * bytes;
+                        check_or_exit(linear({copy, pack.size()}, args, threads));
+                      });
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void bench_parts(const Options&, const Print& print) {
@@ -145,6 +181,7 @@ void bench_parts(const Options&, const Print& print) {
   if (unit != nullptr) measure_unit(parts, *unit);
   measure_products(parts, Layout::kFast, unit);
   measure_products(parts, Layout::kRaw, unit);
+  measure_memory(parts);
 }
 
 }  // namespace glyd::bench

@@ -22,9 +22,9 @@ inline __m512i join_high(__m512i words, __m512i rotation) {
 }
 
 // put(g, pair, first, second) for g = 0-7 and both pairs of steps: 16 words each, lane 4g + q's weights of the step in
-// words 4q to 4q + 3.
+// words 4q to 4q + 3. Asks the caches for the kChunkBytes at `ahead`.
 template <typename Put>
-inline void decode_chunk(const uint8_t* chunk, Put put) {
+inline void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, Put put) {
   const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
   const __m512i m0 = _mm512_set1_epi32(0x60606060), m1 = _mm512_set1_epi32(0x18181818),
                 m2 = _mm512_set1_epi32(0x06060606);
@@ -38,7 +38,7 @@ inline void decode_chunk(const uint8_t* chunk, Put put) {
     const __m512i t01 = _mm512_ternarylogic_epi32(_mm512_srli_epi32(x1, 2), m1, _mm512_and_si512(x0, m0), 0xea);
     const __m512i t = _mm512_ternarylogic_epi32(_mm512_srli_epi32(x2, 4), m2, t01, 0xea);
     GLYD_UNROLL for (size_t g = 0; g < 4; ++g) {
-      prefetch_lines<fast::kChunkBytes / 8>(chunk + kPrefetchAhead + (4 * half + g) * (fast::kChunkBytes / 8));
+      prefetch_lines<fast::kChunkBytes / 8>(ahead + (4 * half + g) * (fast::kChunkBytes / 8));
       const __m512i at = _mm512_add_epi32(pick, _mm512_set1_epi32(static_cast<int>(4 * g)));
       const size_t row = 4 * half + g;
       const __m512i low0 = load_line(chunk + 64 * row), low1 = load_line(chunk + 512 + 64 * row);

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "base/cpu.hpp"
+#include "format/geometry.hpp"
 
 namespace glyd {
 
@@ -27,14 +28,27 @@ constexpr size_t place_of_pair(PairOrder order, size_t pair) {
   return order == PairOrder::kColumns ? pair : pair % 4 * 4 + pair / 4;
 }
 
-// A product waits 52 cycles for the one before it in the same sums, and another could start every 16. So sums of few
-// tokens are kept in parts, steps going to them by turns. [parts][token tiles] sum tiles are a strip's sums.
-constexpr size_t sum_parts(size_t token_tiles) { return token_tiles == 1 ? 4 : token_tiles == 2 ? 2 : 1; }
-inline constexpr size_t kStripSums = kMostTokenTiles * kSumTileValues;
+// Four strips, a quad, are multiplied together: one x tile serves all four, and the units work on one's sums while they
+// wait for another's. A quad's sums: [token tiles][strips of the quad] sum tiles.
+inline constexpr size_t kQuadStrips = 4;
+inline constexpr size_t kQuadSums = kQuadStrips * kSumTileValues;  // of a token tile
+
+// Decoded records of a quad's strips times a token tile.
+struct MultiplyArgs {
+  const uint16_t* tiles;     // [strips][16][tile_cols] weights
+  size_t strips, tile_cols;  // 1-4; a multiple of kUnitCols
+  size_t steps;              // of kUnitCols columns; at most tile_cols holds
+  const uint16_t* x;         // the first step's x tile
+  size_t x_step;             // values between the steps' x tiles
+  const uint8_t* ahead;      // bytes to ask the caches for meanwhile, kAheadBytes a step; or null
+  float* sums;               // the token tile's, where load_sums had them
+};
+inline constexpr size_t kAheadBytes = 6 * 64;
+static_assert(4 * kAheadBytes >= fast::kChunkBytes);
 
 struct FinishArgs {
-  const float* sums;
-  size_t token_tiles, tokens, rows;
+  const float* sums;  // the strip's of the first token tile; kQuadSums apart
+  size_t tokens, rows;
   const uint16_t* bias;  // of the rows, or null
   uint16_t* y;
   size_t y_stride;
@@ -46,18 +60,18 @@ struct MatrixKernels {
   void (*close)();
   // x[tokens][cols] to out[steps][token tiles] x tiles; zero where there is no column or no token.
   void (*arrange_x)(PairOrder order, const uint16_t* x, size_t x_stride, size_t tokens, size_t cols, uint16_t* out);
-  // A full chunk of layout `fast`, patches not applied, to two steps of a tile, in the order kFours. `offset`, the
-  // shift of the exponents where they stand in a value, is added to each.
-  void (*decode_chunk)(const uint8_t* chunk, uint16_t offset, uint16_t* tile);
-  // The units hold a strip's sums from load_sums to store_sums, which name the same memory; `multiply`, too, is told
-  // where that is.
-  void (*load_sums)(size_t token_tiles, const float* sums);
-  // Adds a tile's first `steps` steps ([16][kTileStride] weights) times x's.
-  void (*multiply)(size_t token_tiles, const uint16_t* tile, size_t steps, const uint16_t* x, float* sums);
-  void (*store_sums)(size_t token_tiles, float* sums);
-  // The parts added, the bias too, rounded to y.
+  // A full chunk of layout `fast`, patches not applied, to two steps of a tile of kUnitTileCols columns, in the order
+  // kFours. `offset`, the shift of the exponents where they stand in a value, is added to each. Asks the caches for the
+  // kChunkBytes at `ahead`.
+  void (*decode_chunk)(const uint8_t* chunk, const uint8_t* ahead, uint16_t offset, uint16_t* tile);
+  // The units hold the sums of a quad and token tile from load_sums to store_sums, which name the same memory.
+  void (*load_sums)(const float* sums);
+  void (*multiply)(const MultiplyArgs& args);
+  void (*store_sums)(float* sums);
+  // The bias added, rounded to y.
   void (*finish)(const FinishArgs& args);
 };
+inline constexpr size_t kUnitTileCols = fast::kRecordSteps * kStepCols;  // of decoded records of `fast`
 
 // Null where `isa` or the build has no matrix units.
 const MatrixKernels* matrix_kernels(Isa isa);

@@ -1,5 +1,5 @@
-// matrix_kernels_amx.cpp - products on AMX tiles, with AVX-512 around them. Tiles 0-3 hold sums, 4 and 5 weights, 6 and
-// 7 x, each of the latter two by turns. All are 16 rows of 64 bytes.
+// matrix_kernels_amx.cpp - products on AMX tiles, with AVX-512 around them. Tiles 0-3 hold the sums of a quad's
+// strips, 4 and 5 x, 6 and 7 weights, each of the latter two by turns. All are 16 rows of 64 bytes.
 #include "weights/linear/matrix_kernels.hpp"
 
 #if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -25,7 +25,7 @@ struct alignas(64) TileConfig {  // as LDTILECFG reads it
 static_assert(sizeof(TileConfig) == 64);
 constexpr TileConfig kConfig;
 
-constexpr long kLine = 64, kWeightLine = 2 * kTileStride;  // bytes between a tile's rows in memory
+constexpr long kLine = 64;  // bytes between a tile's rows in memory
 
 // g++'s tile instructions do not say that they read memory.
 inline void settle_stores() { __asm__ volatile("" ::: "memory"); }
@@ -36,117 +36,74 @@ void open() {
 }
 void close() { _tile_release(); }
 
-void load_sums(size_t token_tiles, const float* sums) {
+void load_sums(const float* sums) {
   settle_stores();
   _tile_loadd(0, sums, kLine);
   _tile_loadd(1, sums + kSumTileValues, kLine);
   _tile_loadd(2, sums + 2 * kSumTileValues, kLine);
-  if (token_tiles != 3) _tile_loadd(3, sums + 3 * kSumTileValues, kLine);
+  _tile_loadd(3, sums + 3 * kSumTileValues, kLine);
 }
 
-void store_sums(size_t token_tiles, float* sums) {
+void store_sums(float* sums) {
   _tile_stored(0, sums, kLine);
   _tile_stored(1, sums + kSumTileValues, kLine);
   _tile_stored(2, sums + 2 * kSumTileValues, kLine);
-  if (token_tiles != 3) _tile_stored(3, sums + 3 * kSumTileValues, kLine);
+  _tile_stored(3, sums + 3 * kSumTileValues, kLine);
 }
 
-// Macros, since g++ wants a tile's number written out.
-#define GLYD_LOAD_WEIGHTS(number, step) _tile_loadd(number, tile + (step)*kUnitCols, kWeightLine)
-#define GLYD_MULTIPLY(sum, weights, number, x_tile)        \
-  do {                                                     \
-    _tile_loadd(number, x + (x_tile)*kXTileValues, kLine); \
-    _tile_dpbf16ps(sum, weights, number);                  \
+// A step, its x tile in tile kX. Macros, since g++ wants a tile's number written out.
+#define GLYD_MULTIPLY(strip, number, x_number)                          \
+  do {                                                                  \
+    if constexpr (kStrips > strip) {                                    \
+      _tile_loadd(number, weights + (strip)*strip_values, weight_line); \
+      _tile_dpbf16ps(strip, number, x_number);                          \
+    }                                                                   \
+  } while (false)
+#define GLYD_MULTIPLY_STEP(x_number) \
+  do {                               \
+    _tile_loadd(x_number, x, kLine); \
+    GLYD_MULTIPLY(0, 6, x_number);   \
+    GLYD_MULTIPLY(1, 7, x_number);   \
+    GLYD_MULTIPLY(2, 6, x_number);   \
+    GLYD_MULTIPLY(3, 7, x_number);   \
+    weights += kUnitCols;            \
+    x += args.x_step;                \
   } while (false)
 
-void multiply_1(const uint16_t* tile, size_t steps, const uint16_t* x) {
+template <size_t kStrips>
+void multiply_strips(const MultiplyArgs& args) {
+  const auto weight_line = static_cast<long>(2 * args.tile_cols);
+  const size_t strip_values = kStripRows * args.tile_cols;
+  const uint16_t *weights = args.tiles, *x = args.x;
+  const uint8_t* ahead = args.ahead;
+  const auto fetch = [&] {
+    if (ahead == nullptr) return;
+    avx512::prefetch_lines<kAheadBytes>(ahead);
+    ahead += kAheadBytes;
+  };
   size_t s = 0;
-  for (; s + 4 <= steps; s += 4) {
-    GLYD_LOAD_WEIGHTS(4, s);
-    GLYD_MULTIPLY(0, 4, 6, s);
-    GLYD_LOAD_WEIGHTS(5, s + 1);
-    GLYD_MULTIPLY(1, 5, 7, s + 1);
-    GLYD_LOAD_WEIGHTS(4, s + 2);
-    GLYD_MULTIPLY(2, 4, 6, s + 2);
-    GLYD_LOAD_WEIGHTS(5, s + 3);
-    GLYD_MULTIPLY(3, 5, 7, s + 3);
+  for (; s + 2 <= args.steps; s += 2) {
+    GLYD_MULTIPLY_STEP(4);
+    fetch();
+    GLYD_MULTIPLY_STEP(5);
+    fetch();
   }
-  if (s < steps) {
-    GLYD_LOAD_WEIGHTS(4, s);
-    GLYD_MULTIPLY(0, 4, 6, s);
-  }
-  if (s + 1 < steps) {
-    GLYD_LOAD_WEIGHTS(5, s + 1);
-    GLYD_MULTIPLY(1, 5, 7, s + 1);
-  }
-  if (s + 2 < steps) {
-    GLYD_LOAD_WEIGHTS(4, s + 2);
-    GLYD_MULTIPLY(2, 4, 6, s + 2);
-  }
+  if (s < args.steps) GLYD_MULTIPLY_STEP(4);
 }
-
-void multiply_2(const uint16_t* tile, size_t steps, const uint16_t* x) {
-  size_t s = 0;
-  for (; s + 2 <= steps; s += 2) {
-    GLYD_LOAD_WEIGHTS(4, s);
-    GLYD_MULTIPLY(0, 4, 6, 2 * s);
-    GLYD_MULTIPLY(1, 4, 7, 2 * s + 1);
-    GLYD_LOAD_WEIGHTS(5, s + 1);
-    GLYD_MULTIPLY(2, 5, 6, 2 * s + 2);
-    GLYD_MULTIPLY(3, 5, 7, 2 * s + 3);
-  }
-  if (s < steps) {
-    GLYD_LOAD_WEIGHTS(4, s);
-    GLYD_MULTIPLY(0, 4, 6, 2 * s);
-    GLYD_MULTIPLY(1, 4, 7, 2 * s + 1);
-  }
-}
-
-void multiply_3(const uint16_t* tile, size_t steps, const uint16_t* x) {
-  for (size_t s = 0; s < steps; ++s) {
-    GLYD_LOAD_WEIGHTS(4, s);
-    GLYD_MULTIPLY(0, 4, 6, 3 * s);
-    GLYD_MULTIPLY(1, 4, 7, 3 * s + 1);
-    GLYD_MULTIPLY(2, 4, 6, 3 * s + 2);
-  }
-}
-
-void multiply_4(const uint16_t* tile, size_t steps, const uint16_t* x) {
-  size_t s = 0;
-  for (; s + 2 <= steps; s += 2) {
-    GLYD_LOAD_WEIGHTS(4, s);
-    GLYD_MULTIPLY(0, 4, 6, 4 * s);
-    GLYD_MULTIPLY(1, 4, 7, 4 * s + 1);
-    GLYD_MULTIPLY(2, 4, 6, 4 * s + 2);
-    GLYD_MULTIPLY(3, 4, 7, 4 * s + 3);
-    GLYD_LOAD_WEIGHTS(5, s + 1);
-    GLYD_MULTIPLY(0, 5, 6, 4 * s + 4);
-    GLYD_MULTIPLY(1, 5, 7, 4 * s + 5);
-    GLYD_MULTIPLY(2, 5, 6, 4 * s + 6);
-    GLYD_MULTIPLY(3, 5, 7, 4 * s + 7);
-  }
-  if (s < steps) {
-    GLYD_LOAD_WEIGHTS(4, s);
-    GLYD_MULTIPLY(0, 4, 6, 4 * s);
-    GLYD_MULTIPLY(1, 4, 7, 4 * s + 1);
-    GLYD_MULTIPLY(2, 4, 6, 4 * s + 2);
-    GLYD_MULTIPLY(3, 4, 7, 4 * s + 3);
-  }
-}
-#undef GLYD_LOAD_WEIGHTS
 #undef GLYD_MULTIPLY
+#undef GLYD_MULTIPLY_STEP
 
-void multiply(size_t token_tiles, const uint16_t* tile, size_t steps, const uint16_t* x, float*) {
+void multiply(const MultiplyArgs& args) {
   settle_stores();
-  switch (token_tiles) {
+  switch (args.strips) {
     case 1:
-      return multiply_1(tile, steps, x);
+      return multiply_strips<1>(args);
     case 2:
-      return multiply_2(tile, steps, x);
+      return multiply_strips<2>(args);
     case 3:
-      return multiply_3(tile, steps, x);
+      return multiply_strips<3>(args);
     default:
-      return multiply_4(tile, steps, x);
+      return multiply_strips<4>(args);
   }
 }
 
@@ -193,14 +150,14 @@ void arrange_x(PairOrder order, const uint16_t* x, size_t x_stride, size_t token
 }
 
 // Rows g and g + 8 of two steps stand by turns in their words: parted, a row's words are in the order kFours.
-void decode_chunk(const uint8_t* chunk, uint16_t offset, uint16_t* tile) {
+void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, uint16_t offset, uint16_t* tile) {
   const __m512i offsets = _mm512_set1_epi16(static_cast<int16_t>(offset));
-  avx512::decode_chunk(chunk, [=](size_t g, size_t pair, __m512i first, __m512i second) {
+  avx512::decode_chunk(chunk, ahead, [=](size_t g, size_t pair, __m512i first, __m512i second) {
     const __m512 a = _mm512_castsi512_ps(_mm512_add_epi16(first, offsets)),
                  b = _mm512_castsi512_ps(_mm512_add_epi16(second, offsets));
-    uint16_t* out = tile + g * kTileStride + pair * kUnitCols;
+    uint16_t* out = tile + g * kUnitTileCols + pair * kUnitCols;
     _mm512_store_ps(reinterpret_cast<float*>(out), _mm512_shuffle_ps(a, b, 0x88));
-    _mm512_store_ps(reinterpret_cast<float*>(out + 8 * kTileStride), _mm512_shuffle_ps(a, b, 0xdd));
+    _mm512_store_ps(reinterpret_cast<float*>(out + 8 * kUnitTileCols), _mm512_shuffle_ps(a, b, 0xdd));
   });
 }
 
@@ -214,16 +171,7 @@ inline __m256i round_rows(__m512 sums) {
   return _mm512_cvtepi32_epi16(_mm512_mask_or_epi32(rounded, nan, upper, _mm512_set1_epi32(0x40)));
 }
 
-inline __m512 add_parts(size_t parts, size_t apart, const float* sums) {
-  const __m512 first = _mm512_load_ps(sums);
-  if (parts == 1) return first;
-  const __m512 two = _mm512_add_ps(first, _mm512_load_ps(sums + apart));
-  if (parts == 2) return two;
-  return _mm512_add_ps(two, _mm512_add_ps(_mm512_load_ps(sums + 2 * apart), _mm512_load_ps(sums + 3 * apart)));
-}
-
 void finish(const FinishArgs& args) {
-  const size_t parts = sum_parts(args.token_tiles), apart = args.token_tiles * kSumTileValues;
   const auto mask = static_cast<__mmask16>((uint32_t{1} << args.rows) - 1);
   __m512 bias = _mm512_setzero_ps();
   if (args.bias != nullptr) {
@@ -231,11 +179,9 @@ void finish(const FinishArgs& args) {
     bias = _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
   }
   for (size_t t = 0; t < args.tokens; t += kUnitTokens) {
-    const float* sums = args.sums + t / kUnitTokens * kSumTileValues;
+    const float* sums = args.sums + t / kUnitTokens * kQuadSums;
     __m512i v[16];
-    GLYD_UNROLL for (size_t r = 0; r < 16; ++r) {
-      v[r] = _mm512_castps_si512(add_parts(parts, apart, sums + r * kUnitTokens));
-    }
+    GLYD_UNROLL for (size_t r = 0; r < 16; ++r) { v[r] = _mm512_load_si512(sums + r * kUnitTokens); }
     transpose(v);
     GLYD_UNROLL for (size_t i = 0; i < kUnitTokens; ++i) {
       if (t + i >= args.tokens) continue;

@@ -24,7 +24,7 @@ void arrange_x(PairOrder order, const uint16_t* x, size_t x_stride, size_t token
   }
 }
 
-void decode_chunk(const uint8_t* chunk, uint16_t offset, uint16_t* tile) {
+void decode_chunk(const uint8_t* chunk, const uint8_t*, uint16_t offset, uint16_t* tile) {
   const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     uint32_t x[3], words[8];
@@ -41,12 +41,12 @@ void decode_chunk(const uint8_t* chunk, uint16_t offset, uint16_t* tile) {
 }
 
 // One instruction: 16 rows of a step times an x tile.
-void multiply_step(const uint16_t* tile, const uint16_t* x, float* sums) {
+void multiply_step(const uint16_t* tile, size_t tile_cols, const uint16_t* x, float* sums) {
   for (size_t r = 0; r < kStripRows; ++r) {
     for (size_t t = 0; t < kUnitTokens; ++t) {
       float part[2] = {0, 0};
       for (size_t c = 0; c < kUnitCols; ++c) {
-        const float weight = flush(widen_bf16(tile[r * kTileStride + c]));
+        const float weight = flush(widen_bf16(tile[r * tile_cols + c]));
         const float value = flush(widen_bf16(x[(c / 2 * kUnitTokens + t) * 2 + c % 2]));
         part[c % 2] = flush(std::fma(weight, value, part[c % 2]));
       }
@@ -56,27 +56,19 @@ void multiply_step(const uint16_t* tile, const uint16_t* x, float* sums) {
   }
 }
 
-void multiply(size_t token_tiles, const uint16_t* tile, size_t steps, const uint16_t* x, float* sums) {
-  for (size_t s = 0; s < steps; ++s) {
-    for (size_t i = 0; i < token_tiles; ++i) {
-      const size_t sum_tile = s % sum_parts(token_tiles) * token_tiles + i;
-      multiply_step(tile + s * kUnitCols, x + (s * token_tiles + i) * kXTileValues, sums + sum_tile * kSumTileValues);
+void multiply(const MultiplyArgs& args) {
+  for (size_t strip = 0; strip < args.strips; ++strip) {
+    const uint16_t* tile = args.tiles + strip * kStripRows * args.tile_cols;
+    for (size_t s = 0; s < args.steps; ++s) {
+      multiply_step(tile + s * kUnitCols, args.tile_cols, args.x + s * args.x_step, args.sums + strip * kSumTileValues);
     }
   }
 }
 
-float add_parts(size_t parts, size_t apart, const float* sums) {
-  if (parts == 1) return sums[0];
-  const float first = sums[0] + sums[apart];
-  return parts == 2 ? first : first + (sums[2 * apart] + sums[3 * apart]);
-}
-
 void finish(const FinishArgs& args) {
-  const size_t parts = sum_parts(args.token_tiles), apart = args.token_tiles * kSumTileValues;
   for (size_t t = 0; t < args.tokens; ++t) {
     for (size_t r = 0; r < args.rows; ++r) {
-      const size_t at = t / kUnitTokens * kSumTileValues + r * kUnitTokens + t % kUnitTokens;
-      const float sum = add_parts(parts, apart, args.sums + at);
+      const float sum = args.sums[t / kUnitTokens * kQuadSums + r * kUnitTokens + t % kUnitTokens];
       args.y[t * args.y_stride + r] = round_to_bf16(args.bias == nullptr ? sum : sum + widen_bf16(args.bias[r]));
     }
   }
@@ -89,9 +81,9 @@ const MatrixKernels& matrix_kernels_scalar() {
                                          .close = [] {},
                                          .arrange_x = arrange_x,
                                          .decode_chunk = decode_chunk,
-                                         .load_sums = [](size_t, const float*) {},
+                                         .load_sums = [](const float*) {},
                                          .multiply = multiply,
-                                         .store_sums = [](size_t, float*) {},
+                                         .store_sums = [](float*) {},
                                          .finish = finish};
   return kernels;
 }

@@ -1,12 +1,17 @@
-// matrix_unit.cpp - a thread takes a group of strips. It goes through their columns in blocks: x's columns are put in
-// the units' order, then each strip's records are decoded to tiles, which the units take as they are, and multiplied.
-// The sums of the group wait in memory from block to block.
+// matrix_unit.cpp - a thread takes a group of quads, four strips each. It goes through their columns in blocks: x's
+// columns are put in the units' order, then every quad's records, a stage at a time, are decoded to tiles, which the
+// units take as they are, and multiplied. So an x tile is read once for four strips, and all of a block's x for a
+// group.
+//
+// Up to 16 tokens the units hold a quad's sums through the block, which most matrices' columns fit in whole. Sums of
+// more tokens go in and out a stage, by the first-level cache.
+//
+// While a stage is multiplied, token tile by token tile, the next one's strips are decoded between, so that vector
+// instructions and units work at once and no tile is read so soon that its stores are still on their way; and the one
+// after that is fetched, a few lines at a time throughout: a core can wait for no more than some sixteen.
 //
 // `fast` is decoded by the units' own kernels, which need a third of the layout's decoder's time; its padding weights
 // are finite. Other layouts come in the order of their columns.
-//
-// A record is decoded before the one ahead of it is multiplied: the units work while the vector instructions do, and no
-// tile is read so soon that its stores are still on their way.
 #include "weights/linear/matrix_unit.hpp"
 
 #include <algorithm>
@@ -20,19 +25,24 @@
 namespace glyd {
 namespace {
 
-// x's block stays in the first-level cache with two tiles; the group's sums, in the second.
-constexpr size_t kXBytes = 32 << 10;
-constexpr uint64_t kMostStrips = 16;  // of a group: x is arranged once for all of them
-constexpr size_t kGroupSumBytes = kMostStrips * kStripSums * sizeof(float);
-static_assert(kTiles * kTileBytes + kXBytes + kGroupSumBytes <= kWidenedBytes);
 static_assert(kTokenBlock == kMostTokenTiles * kUnitTokens);
-static_assert(kTileStride / kUnitCols * kMostTokenTiles * kXTileValues * sizeof(uint16_t) <= kXBytes);
+
+// A thread's memory: two stages, then x's block and the group's sums, which the second-level cache holds. Of few tokens
+// the block is large, so that sums stay where they are; of many the group is, so that x is arranged for more strips.
+constexpr size_t kFewSumBytes = 64 << 10, kManyXBytes = 64 << 10;
+constexpr size_t stage_bytes(size_t tile_cols) { return kQuadStrips * kStripRows * tile_cols * sizeof(uint16_t); }
+constexpr size_t x_bytes(size_t tile_cols, size_t token_tiles) {
+  return token_tiles == 1 ? kWidenedBytes - 2 * stage_bytes(tile_cols) - kFewSumBytes : kManyXBytes;
+}
+constexpr size_t quad_sum_bytes(size_t token_tiles) { return token_tiles * kQuadSums * sizeof(float); }
+constexpr uint64_t group_quads(size_t tile_cols, size_t token_tiles) {
+  const size_t room = kWidenedBytes - 2 * stage_bytes(tile_cols) - x_bytes(tile_cols, token_tiles);
+  return room / quad_sum_bytes(token_tiles);
+}
+static_assert(group_quads(kTileStride, kMostTokenTiles) > 0);
+static_assert(kTileStride / kUnitCols * kMostTokenTiles * kXTileValues * sizeof(uint16_t) <= kManyXBytes);
 
 constexpr uint64_t kLeastRounds = 4;  // groups that each thread takes, so that all end at about the same time
-
-// Records at a strip's beginning that the decoder, which fetches so many ahead, has not fetched; they are fetched while
-// the strip this far before is multiplied.
-constexpr uint64_t kUnfetchedRecords = kPrefetchAhead / fast::kRecordBytes, kStripsAhead = 2;
 
 class OpenUnit {
  public:
@@ -60,10 +70,19 @@ class UnitSource {
     return std::min<uint64_t>(record_cols(), grid().cols - record * record_cols());
   }
 
+  using Ahead = ShiftedRecords::Ahead;
+  // The record's bytes and patches will be wanted soon: asks for the latter, and names the former for `load` to ask
+  // for.
+  Ahead announce(uint64_t strip, uint64_t record) const {
+    if (!records_) return {};
+    records_->fetch_patches(first_strip_ + strip, record);
+    return records_->chunks_of(first_strip_ + strip, record);
+  }
+
   // x is zero behind the last column, so weights there must be numbers, up to a whole step.
-  Result<void> load(uint64_t strip, uint64_t record, uint16_t* out) const {
+  Result<void> load(uint64_t strip, uint64_t record, const Ahead& ahead, uint16_t* out) const {
     if (records_) {
-      if (!records_->decode(first_strip_ + strip, record, kernels_, out))
+      if (!records_->decode(first_strip_ + strip, record, kernels_, ahead, out))
         return broken_patches(first_strip_ + strip, record);
       return Ok{};
     }
@@ -75,10 +94,6 @@ class UnitSource {
     return Ok{};
   }
 
-  void fetch(uint64_t strip, uint64_t record) const {
-    if (records_) records_->fetch(first_strip_ + strip, record);
-  }
-
  private:
   const TileSource tiles_;
   std::optional<ShiftedRecords> records_;
@@ -86,79 +101,105 @@ class UnitSource {
   const uint64_t first_strip_;
 };
 
-// Strips begin .. end-1 of the matrix times tokens token .. token+tokens-1.
+// Quads begin .. end-1 of the matrix times some tokens.
 class GroupProduct {
  public:
   GroupProduct(const UnitSource& source, const LinearArgs& args, const MatrixKernels& kernels, uint64_t begin,
                uint64_t end)
-      : source_(source), args_(args), kernels_(kernels), grid_(source.grid()), begin_(begin), end_(end) {
-    auto* memory = reinterpret_cast<uint8_t*>(workspace().tiles);
-    tiles_ = reinterpret_cast<uint16_t*>(memory);
-    x_ = reinterpret_cast<uint16_t*>(memory + kTiles * kTileBytes);
-    sums_ = reinterpret_cast<float*>(memory + kTiles * kTileBytes + kXBytes);
-  }
+      : source_(source), args_(args), kernels_(kernels), grid_(source.grid()), begin_(begin), end_(end) {}
 
+  // Tokens token .. token+tokens-1.
   Result<void> run(uint64_t token, uint64_t tokens) {
     token_tiles_ = ceil_div<uint64_t>(tokens, kUnitTokens);
-    const uint64_t record_x_bytes = source_.record_cols() / kUnitCols * token_tiles_ * kXTileValues * sizeof(uint16_t);
-    const uint64_t records = ceil_div<uint64_t>(grid_.cols, source_.record_cols()), most = kXBytes / record_x_bytes;
-    std::fill_n(sums_, (end_ - begin_) * kStripSums, 0.0f);
-    for (uint64_t record = 0; record < records; record += most) {
-      const uint64_t col = record * source_.record_cols(), count = std::min(most, records - record);
-      fetch_first_strips(record, count);
-      kernels_.arrange_x(source_.order(), args_.x + token * args_.x_stride + col, args_.x_stride, tokens,
-                         std::min(count * source_.record_cols(), grid_.cols - col), x_);
-      GLYD_CHECK(multiply_block(record, count));
-    }
+    const size_t tile_cols = source_.record_cols();
+    auto* const memory = reinterpret_cast<uint8_t*>(workspace().tiles);
+    stages_ = reinterpret_cast<uint16_t*>(memory);
+    x_ = reinterpret_cast<uint16_t*>(memory + 2 * stage_bytes(tile_cols));
+    sums_ = reinterpret_cast<float*>(memory + 2 * stage_bytes(tile_cols) + x_bytes(tile_cols, token_tiles_));
+    std::fill_n(sums_, (end_ - begin_) * token_tiles_ * kQuadSums, 0.0f);
+    records_ = ceil_div<uint64_t>(grid_.cols, tile_cols);
+    block_ = x_bytes(tile_cols, token_tiles_) / (tile_cols / kUnitCols * x_step() * sizeof(uint16_t));
+    if (records_ > 0) GLYD_CHECK(multiply(token, tokens));
     finish(token, tokens);
     return Ok{};
   }
 
  private:
-  struct Place {
-    uint64_t strip, record;
+  struct Stage {
+    uint64_t quad, record;
   };
+  uint64_t block_begin(const Stage& stage) const { return stage.record / block_ * block_; }
+  uint64_t block_end(const Stage& stage) const { return std::min(records_, block_begin(stage) + block_); }
+  bool is_one(const Stage& stage) const { return stage.quad < end_; }
+  // Block by block, quad by quad, record by record.
+  Stage after(const Stage& stage) const {
+    if (!is_one(stage)) return stage;
+    if (stage.record + 1 < block_end(stage)) return {stage.quad, stage.record + 1};
+    if (stage.quad + 1 < end_) return {stage.quad + 1, block_begin(stage)};
+    return block_end(stage) < records_ ? Stage{begin_, block_end(stage)} : Stage{end_, 0};
+  }
+  uint64_t strips_of(const Stage& stage) const {
+    return std::min<uint64_t>(kQuadStrips, grid_.strips_a_matrix() - stage.quad * kQuadStrips);
+  }
 
-  // Records first .. first+count-1 of all the strips.
-  Result<void> multiply_block(uint64_t first, uint64_t count) {
-    const auto next = [&](Place p) {
-      return p.record + 1 < first + count ? Place{p.strip, p.record + 1} : Place{p.strip + 1, first};
-    };
-    Place place{begin_, first};
-    uint64_t turn = 0;
-    GLYD_CHECK(load(place, tile(turn)));
-    while (place.strip < end_) {
-      const Place following = next(place);
-      if (following.strip < end_) GLYD_CHECK(load(following, tile(turn + 1)));
-      float* const sums = strip_sums(place.strip);
-      if (place.record == first) kernels_.load_sums(token_tiles_, sums);
-      const uint64_t x_step = (place.record - first) * source_.record_cols() / kUnitCols;
-      kernels_.multiply(token_tiles_, tile(turn), ceil_div<uint64_t>(source_.cols_of(place.record), kUnitCols),
-                        x_ + x_step * token_tiles_ * kXTileValues, sums);
-      if (following.strip != place.strip) kernels_.store_sums(token_tiles_, sums);
-      place = following;
-      ++turn;
+  Result<void> multiply(uint64_t token, uint64_t tokens) {
+    Stage stage{begin_, 0};
+    for (uint64_t s = 0; s < kQuadStrips; ++s) GLYD_CHECK(load(stage, s, announce(after(stage), s), 0));
+    for (uint64_t turn = 0; is_one(stage); stage = after(stage), ++turn) {
+      if (stage.quad == begin_ && stage.record == block_begin(stage)) arrange_x(stage, token, tokens);
+      GLYD_CHECK(multiply_stage(stage, turn));
     }
     return Ok{};
   }
 
-  Result<void> load(Place place, uint16_t* out) const {
-    if (place.record < kUnfetchedRecords && place.strip + kStripsAhead < end_)
-      source_.fetch(place.strip + kStripsAhead, place.record);
-    return source_.load(place.strip, place.record, out);
+  void arrange_x(const Stage& stage, uint64_t token, uint64_t tokens) const {
+    const uint64_t col = stage.record * source_.record_cols();
+    const uint64_t cols = std::min(block_end(stage) * source_.record_cols(), grid_.cols) - col;
+    kernels_.arrange_x(source_.order(), args_.x + token * args_.x_stride + col, args_.x_stride, tokens, cols, x_);
   }
 
-  void fetch_first_strips(uint64_t record, uint64_t count) const {
-    for (uint64_t strip = begin_; strip < std::min(end_, begin_ + kStripsAhead); ++strip) {
-      for (uint64_t r = record; r < std::min(record + count, kUnfetchedRecords); ++r) source_.fetch(strip, r);
+  Result<void> multiply_stage(const Stage& stage, uint64_t turn) const {
+    const Stage next = after(stage), ahead = after(next);
+    const bool first = stage.record == block_begin(stage), last = stage.record + 1 == block_end(stage);
+    const uint64_t steps = source_.record_cols() / kUnitCols;
+    for (uint64_t t = 0; t < token_tiles_; ++t) {
+      float* const sums = quad_sums(stage.quad) + t * kQuadSums;
+      // Of what is to be fetched, the units' share is half of the first strip that is decoded after them.
+      const uint64_t strip = t * kQuadStrips / token_tiles_, end = (t + 1) * kQuadStrips / token_tiles_;
+      UnitSource::Ahead bytes = announce(ahead, strip);
+      if (first || token_tiles_ > 1) kernels_.load_sums(sums);
+      kernels_.multiply({.tiles = tile(turn, 0),
+                         .strips = strips_of(stage),
+                         .tile_cols = source_.record_cols(),
+                         .steps = ceil_div<uint64_t>(source_.cols_of(stage.record), kUnitCols),
+                         .x = x_ + (stage.record - block_begin(stage)) * steps * x_step() + t * kXTileValues,
+                         .x_step = x_step(),
+                         .ahead = bytes[0],
+                         .sums = sums});
+      if (last || token_tiles_ > 1) kernels_.store_sums(sums);
+      bytes[0] = nullptr;
+      for (uint64_t s = strip; s < end; ++s) {
+        GLYD_CHECK(load(next, s, s == strip ? bytes : announce(ahead, s), turn + 1));
+      }
     }
+    return Ok{};
+  }
+
+  UnitSource::Ahead announce(const Stage& stage, uint64_t s) const {
+    if (!is_one(stage) || s >= strips_of(stage)) return {};
+    return source_.announce(stage.quad * kQuadStrips + s, stage.record);
+  }
+
+  Result<void> load(const Stage& stage, uint64_t s, const UnitSource::Ahead& ahead, uint64_t turn) const {
+    if (!is_one(stage) || s >= strips_of(stage)) return Ok{};
+    return source_.load(stage.quad * kQuadStrips + s, stage.record, ahead, tile(turn, s));
   }
 
   void finish(uint64_t token, uint64_t tokens) const {
-    for (uint64_t strip = begin_; strip < end_; ++strip) {
+    const uint64_t last = std::min(grid_.strips_a_matrix(), end_ * kQuadStrips);
+    for (uint64_t strip = begin_ * kQuadStrips; strip < last; ++strip) {
       const uint64_t row = strip * kStripRows;
-      kernels_.finish({.sums = strip_sums(strip),
-                       .token_tiles = token_tiles_,
+      kernels_.finish({.sums = quad_sums(strip / kQuadStrips) + strip % kQuadStrips * kSumTileValues,
                        .tokens = tokens,
                        .rows = std::min<uint64_t>(kStripRows, grid_.rows - row),
                        .bias = args_.bias == nullptr ? nullptr : args_.bias + row,
@@ -167,17 +208,20 @@ class GroupProduct {
     }
   }
 
-  uint16_t* tile(uint64_t turn) const { return tiles_ + turn % kTiles * kTileValues; }
-  float* strip_sums(uint64_t strip) const { return sums_ + (strip - begin_) * kStripSums; }
+  uint64_t x_step() const { return token_tiles_ * kXTileValues; }
+  uint16_t* tile(uint64_t turn, uint64_t s) const {
+    return stages_ + (turn % 2 * kQuadStrips + s) * kStripRows * source_.record_cols();
+  }
+  float* quad_sums(uint64_t quad) const { return sums_ + (quad - begin_) * token_tiles_ * kQuadSums; }
 
   const UnitSource& source_;
   const LinearArgs& args_;
   const MatrixKernels& kernels_;
   const Grid& grid_;
   const uint64_t begin_, end_;
-  uint16_t *tiles_, *x_;
-  float* sums_;
-  uint64_t token_tiles_ = 0;
+  uint16_t *stages_ = nullptr, *x_ = nullptr;
+  float* sums_ = nullptr;
+  uint64_t token_tiles_ = 0, records_ = 0, block_ = 0;  // a block's records
 };
 
 }  // namespace
@@ -191,12 +235,14 @@ Result<void> multiply_by_matrix_unit(const OpenPack& pack, const LinearArgs& arg
     GLYD_TRY(decoder, ops.open(pack, Check::kTrust));
   }
   const UnitSource source(pack, args.matrix, decoder.get(), kernels);
-  const uint64_t strips = grid.strips_a_matrix();
+  const uint64_t quads = ceil_div<uint64_t>(grid.strips_a_matrix(), kQuadStrips);
   const int used = useful_threads(grid, args.tokens, threads);
   const auto shares = static_cast<uint64_t>(used);
-  const uint64_t rounds = std::max(kLeastRounds, ceil_div(strips, kMostStrips * shares));
+  const uint64_t most_tiles = ceil_div<uint64_t>(std::min(args.tokens, kTokenBlock), kUnitTokens);
+  const uint64_t rounds =
+      std::max(kLeastRounds, ceil_div(quads, group_quads(source.record_cols(), most_tiles) * shares));
   FirstError failure;
-  parallel_for(strips, ceil_div(strips, rounds * shares), used, [&](uint64_t begin, uint64_t end) {
+  parallel_for(quads, ceil_div(quads, rounds * shares), used, [&](uint64_t begin, uint64_t end) {
     GroupProduct product(source, args, kernels, begin, end);
     const OpenUnit unit(kernels);
     for (uint64_t token = 0; token < args.tokens; token += kTokenBlock) {

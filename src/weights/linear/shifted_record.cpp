@@ -120,14 +120,17 @@ bool ShiftedRecords::decode(uint64_t strip, uint64_t record, uint16_t* tile) con
   });
 }
 
-bool ShiftedRecords::decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, uint16_t* tile) const {
+bool ShiftedRecords::decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, const Ahead& ahead,
+                            uint16_t* tile) const {
   constexpr uint32_t kChunkCols = fast::kChunkSteps * kStepCols;
   alignas(64) uint8_t scratch[fast::kRecordBytes];
   const uint8_t* chunks = planes(strip, record, scratch);
-  unit.decode_chunk(chunks, unit_offset_, tile);
-  if (fast::steps_of_record(steps_, record) > fast::kChunkSteps) {
-    unit.decode_chunk(chunks + fast::kChunkBytes, unit_offset_, tile + kChunkCols);
-  }
+  const auto decode = [&](uint32_t chunk) {
+    const uint8_t* bytes = chunks + chunk * fast::kChunkBytes;
+    unit.decode_chunk(bytes, ahead[chunk] == nullptr ? bytes : ahead[chunk], unit_offset_, tile + chunk * kChunkCols);
+  };
+  decode(0);
+  if (fast::steps_of_record(steps_, record) > fast::kChunkSteps) decode(1);
   const uint16_t* const patches = unit_patches_.data();
   return for_patches(strip, record, [tile, patches](uint32_t chunk, uint32_t place, uint32_t upper) {
     uint16_t& value = tile[kUnitPlaces[place] + chunk * kChunkCols];
@@ -135,13 +138,17 @@ bool ShiftedRecords::decode(uint64_t strip, uint64_t record, const MatrixKernels
   });
 }
 
-void ShiftedRecords::fetch(uint64_t strip, uint64_t record) const {
-  const auto fetch_lines = [](const uint8_t* array, uint64_t at, uint64_t bytes) {
-    const uintptr_t begin = reinterpret_cast<uintptr_t>(array) + at;  // it may end past the array
-    for (uint64_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(begin + i));
-  };
-  fetch_lines(planes_.data(), strip * strip_bytes_ + record * fast::kRecordBytes, fast::kRecordBytes);
-  fetch_lines(patches_.data(), strip * strip_slot_bytes_ + record * slot_bytes_, 1);
+ShiftedRecords::Ahead ShiftedRecords::chunks_of(uint64_t strip, uint64_t record) const {
+  const uintptr_t begin =
+      reinterpret_cast<uintptr_t>(planes_.data()) + strip * strip_bytes_ + record * fast::kRecordBytes;
+  return {reinterpret_cast<const uint8_t*>(begin), reinterpret_cast<const uint8_t*>(begin + fast::kChunkBytes)};
+}
+
+void ShiftedRecords::fetch_patches(uint64_t strip, uint64_t record) const {
+  const uintptr_t begin =
+      reinterpret_cast<uintptr_t>(patches_.data()) + strip * strip_slot_bytes_ + record * slot_bytes_;
+  __builtin_prefetch(reinterpret_cast<const void*>(begin));
+  __builtin_prefetch(reinterpret_cast<const void*>(begin + slot_bytes_));
 }
 
 bool ShiftedRecords::set_upper(uint64_t strip, uint64_t record, uint8_t* upper) const {

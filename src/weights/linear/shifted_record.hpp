@@ -23,7 +23,7 @@ consteval PlaceTable make_unit_place_table() {
     const uint32_t lane = fast::place_lane(place), step = fast::place_step(place), index = fast::place_index(place);
     const auto col = step % 2 * kStepCols + fragment_col(lane, index);
     const auto pair = static_cast<uint32_t>(place_of_pair(PairOrder::kFours, col / 2));
-    table[place] = static_cast<uint16_t>(fragment_row(lane, index) * kTileStride +
+    table[place] = static_cast<uint16_t>(fragment_row(lane, index) * kUnitTileCols +
                                          step / 2 * static_cast<uint32_t>(kUnitCols) + pair * 2 + col % 2);
   }
   return table;
@@ -41,10 +41,15 @@ class ShiftedRecords {
   // anything finite. False if the record's patches break the format.
   [[nodiscard]] bool decode(uint64_t strip, uint64_t record, uint16_t* tile) const;
 
-  // The same to a tile for matrix units in the order kFours, exponents as they are.
-  [[nodiscard]] bool decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, uint16_t* tile) const;
-  // Asks the caches for a record: for a strip's first ones, which those before them do not fetch (kPrefetchAhead).
-  void fetch(uint64_t strip, uint64_t record) const;
+  // The same to a tile for matrix units in the order kFours, [16][kUnitTileCols], exponents as they are. Asks the
+  // caches for what `ahead` names, a chunk's bytes for each chunk; where that is null, for nothing.
+  using Ahead = std::array<const uint8_t*, 2>;
+  [[nodiscard]] bool decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, const Ahead& ahead,
+                            uint16_t* tile) const;
+  // Where a record's chunks stand, for `ahead`: never to be read there, since a short record ends before.
+  Ahead chunks_of(uint64_t strip, uint64_t record) const;
+  // Asks the caches for a record's patches.
+  void fetch_patches(uint64_t strip, uint64_t record) const;
 
   // The record's two chunks as they stand in the pack, or, of a record of fewer steps, completed in `scratch`: absent
   // steps are zero.
