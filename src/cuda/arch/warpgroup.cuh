@@ -106,88 +106,80 @@ __device__ __forceinline__ void multiply_async<256>(float* d, const uint32_t* a,
       : "memory");
 }
 
-// d (+)= a * b^T, both in shared memory by their descriptors; a: 64 x 16, b: kRows x 16, d: 64 x kRows, in registers as
-// above.
+// The low word of a tile's descriptor: the high one is the same for all.
+inline constexpr uint32_t kTileDescriptorHigh = 1u << 30 | 1024 >> 4;
+__device__ __forceinline__ uint32_t tile_descriptor_low(uint32_t address) { return 1u << 16 | address >> 4; }
+
+// d (+)= a * b^T, both in shared memory by the low words of their descriptors; a: 64 x 16, b: kRows x 16, d: 64 x
+// kRows, in registers as above.
 template <uint32_t kRows>
-__device__ void multiply_staged(float* d, uint64_t a, uint64_t b, uint32_t add);
+__device__ void multiply_staged(float* d, uint32_t a, uint32_t b, uint32_t add);
 
 template <>
-__device__ __forceinline__ void multiply_staged<16>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+__device__ __forceinline__ void multiply_staged<32>(float* d, uint32_t a, uint32_t b, uint32_t add) {
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7"
-      "}, %8, %9, p, 1, 1, 0, 0;\n}"
-      : GLYD_SUMS_8(0)
-      : "l"(a), "l"(b), "r"(add)
-      : "memory");
-}
-
-template <>
-__device__ __forceinline__ void multiply_staged<32>(float* d, uint64_t a, uint64_t b, uint32_t add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"
+      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %18, 0;\nmov.b64 a, {%16, %19};\nmov.b64 b, {%17, %19};\n"
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-      "}, %16, %17, p, 1, 1, 0, 0;\n}"
+      "}, a, b, p, 1, 1, 0, 0;\n}"
       : GLYD_SUMS_8(0), GLYD_SUMS_8(8)
-      : "l"(a), "l"(b), "r"(add)
+      : "r"(a), "r"(b), "r"(add), "n"(kTileDescriptorHigh)
       : "memory");
 }
 
 template <>
-__device__ __forceinline__ void multiply_staged<48>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+__device__ __forceinline__ void multiply_staged<48>(float* d, uint32_t a, uint32_t b, uint32_t add) {
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %26, 0;\n"
+      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %26, 0;\nmov.b64 a, {%24, %27};\nmov.b64 b, {%25, %27};\n"
       "wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23"
-      "}, %24, %25, p, 1, 1, 0, 0;\n}"
+      "}, a, b, p, 1, 1, 0, 0;\n}"
       : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16)
-      : "l"(a), "l"(b), "r"(add)
+      : "r"(a), "r"(b), "r"(add), "n"(kTileDescriptorHigh)
       : "memory");
 }
 
 template <>
-__device__ __forceinline__ void multiply_staged<64>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+__device__ __forceinline__ void multiply_staged<64>(float* d, uint32_t a, uint32_t b, uint32_t add) {
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %34, 0;\nmov.b64 a, {%32, %35};\nmov.b64 b, {%33, %35};\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-      "}, %32, %33, p, 1, 1, 0, 0;\n}"
+      "}, a, b, p, 1, 1, 0, 0;\n}"
       : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24)
-      : "l"(a), "l"(b), "r"(add)
+      : "r"(a), "r"(b), "r"(add), "n"(kTileDescriptorHigh)
       : "memory");
 }
 
 template <>
-__device__ __forceinline__ void multiply_staged<96>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+__device__ __forceinline__ void multiply_staged<96>(float* d, uint32_t a, uint32_t b, uint32_t add) {
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %50, 0;\n"
+      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %50, 0;\nmov.b64 a, {%48, %51};\nmov.b64 b, {%49, %51};\n"
       "wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
-      "}, %48, %49, p, 1, 1, 0, 0;\n}"
+      "}, a, b, p, 1, 1, 0, 0;\n}"
       : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24), GLYD_SUMS_8(32), GLYD_SUMS_8(40)
-      : "l"(a), "l"(b), "r"(add)
+      : "r"(a), "r"(b), "r"(add), "n"(kTileDescriptorHigh)
       : "memory");
 }
 
 template <>
-__device__ __forceinline__ void multiply_staged<128>(float* d, uint64_t a, uint64_t b, uint32_t add) {
+__device__ __forceinline__ void multiply_staged<128>(float* d, uint32_t a, uint32_t b, uint32_t add) {
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %66, 0;\nmov.b64 a, {%64, %67};\nmov.b64 b, {%65, %67};\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
       "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-      "}, %64, %65, p, 1, 1, 0, 0;\n}"
+      "}, a, b, p, 1, 1, 0, 0;\n}"
       : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24), GLYD_SUMS_8(32), GLYD_SUMS_8(40),
         GLYD_SUMS_8(48), GLYD_SUMS_8(56)
-      : "l"(a), "l"(b), "r"(add)
+      : "r"(a), "r"(b), "r"(add), "n"(kTileDescriptorHigh)
       : "memory");
 }
 

@@ -164,7 +164,9 @@ double clocks_of(const LinearPlan& plan) {
   const double rounds = std::ceil(units / plan.teams);
   const bool many = plan.tokens > 32;
   const double chain = rounds * records * (many ? 1900 : 1120), all = units * records * (many ? 226 : 163);
-  return 6000 + std::max(chain, all) + (plan.splits > 1 ? 3000 : 0);
+  // Answers of the other splits' sums, up to four tiles of 8 tokens at once.
+  const double answers = plan.splits > 1 ? plan.splits * std::ceil(token_tile(plan.tokens) / 32.0) : 0;
+  return 6000 + std::max(chain, all) + (plan.splits > 1 ? 3000 + 700 * answers : 0);
 }
 
 uint64_t partial_sum_bytes(const LinearPlan& plan) {

@@ -10,7 +10,7 @@ bool place_shared(StagedPlan& plan, uint32_t shared_bytes) {
   plan.x_at = plan.stages * stage_weight_bytes(plan.tile_strips);
   plan.ring_at = plan.x_at + plan.stages * 2 * staged_x_chunk_bytes(plan.x_rows);
   plan.barriers_at = plan.ring_at + plan.decoders * plan.depth * plan.ring_stride;
-  plan.shared_bytes = plan.barriers_at + (plan.decoders * plan.depth + 3 * plan.stages) * 8;
+  plan.shared_bytes = plan.barriers_at + (plan.decoders * plan.depth + 2 * plan.stages) * 8;
   return plan.shared_bytes <= shared_bytes;
 }
 

@@ -45,41 +45,58 @@ struct PartialSums {
   }
 
   // sums = the sums of splits 0 ... count - 1, in that order; waits for those that are not there, and leaves all ones.
+  // An answer takes some 700 clocks, so several are asked for at once: of two splits of one tile, or of up to four
+  // tiles of one split.
   __device__ __forceinline__ void take(uint32_t count, float (&sums)[T::kTiles][4]) const {
-    const float ones = __uint_as_float(kAbsent), absent[4] = {ones, ones, ones, ones};
-    // Two splits of one tile are asked for at once, each answer takes as long as both; with more tiles there are no
-    // registers for that.
-    constexpr uint32_t kAtOnce = T::kTiles == 1 ? 2 : 1;
+    constexpr uint32_t kTilesAtOnce = T::kTiles < 4 ? T::kTiles : 4, kSplitsAtOnce = T::kTiles == 1 ? 2 : 1;
 #pragma unroll
-    for (uint32_t t = 0; t < T::kTiles; ++t) {
-      if (!wanted(t)) continue;
+    for (uint32_t first_tile = 0; first_tile < T::kTiles; first_tile += kTilesAtOnce) {
 #pragma unroll 1
-      for (uint32_t split = 0; split < count; split += kAtOnce) {
-        uint32_t words[kAtOnce][4];
+      for (uint32_t split = 0; split < count; split += kSplitsAtOnce) {
+        Words words[kSplitsAtOnce][kTilesAtOnce];
         bool all;
         do {
           all = true;
-#pragma unroll
-          for (uint32_t s = 0; s < kAtOnce; ++s) {
-            if (split + s < count) arch::load_relaxed_16(words[s], at(split + s, t));
-          }
-#pragma unroll
-          for (uint32_t s = 0; s < kAtOnce; ++s) {
-            if (split + s < count) all = all && is_present(words[s]);
-          }
+          for_each<kSplitsAtOnce, kTilesAtOnce>(count - split, first_tile, [&](uint32_t s, uint32_t t) {
+            arch::load_relaxed_16(words[s][t].w, at(split + s, first_tile + t));
+          });
+          for_each<kSplitsAtOnce, kTilesAtOnce>(
+              count - split, first_tile, [&](uint32_t s, uint32_t t) { all = all && is_present(words[s][t].w); });
         } while (!all);
-#pragma unroll
-        for (uint32_t s = 0; s < kAtOnce; ++s) {
-          if (split + s >= count) continue;
-          arch::store_relaxed_16(at(split + s, t), absent);
+        for_each<kSplitsAtOnce, kTilesAtOnce>(count - split, first_tile, [&](uint32_t s, uint32_t t) {
 #pragma unroll
           for (uint32_t r = 0; r < 4; ++r) {
-            const float v = __uint_as_float(words[s][r]);
-            sums[t][r] = split + s == 0 ? v : sums[t][r] + v;
+            const float v = __uint_as_float(words[s][t].w[r]);
+            float& sum = sums[first_tile + t][r];
+            sum = split + s == 0 ? v : sum + v;
           }
-        }
+        });
+        for_each<kSplitsAtOnce, kTilesAtOnce>(count - split, first_tile,
+                                              [&](uint32_t s, uint32_t t) { leave_absent(split + s, first_tile + t); });
       }
     }
+  }
+
+ private:
+  struct Words {
+    uint32_t w[4];
+  };
+
+  // visit(split, tile) of a few splits, as many as there are, and a few tiles that this lane wants.
+  template <uint32_t kSplits, uint32_t kTiles, class Visit>
+  __device__ __forceinline__ void for_each(uint32_t splits, uint32_t first_tile, const Visit& visit) const {
+#pragma unroll
+    for (uint32_t s = 0; s < kSplits; ++s) {
+#pragma unroll
+      for (uint32_t t = 0; t < kTiles; ++t) {
+        if (s < splits && wanted(first_tile + t)) visit(s, t);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void leave_absent(uint32_t split, uint32_t tile) const {
+    const float ones = __uint_as_float(kAbsent), absent[4] = {ones, ones, ones, ones};
+    arch::store_relaxed_16(at(split, tile), absent);
   }
 };
 
@@ -91,9 +108,11 @@ template <class T>
 __device__ __forceinline__ bool sum_splits(const LinearParams& params, const Unit& unit, uint32_t lane,
                                            float (&sums)[T::kTiles][4]) {
   const LinearPlan& plan = params.plan;
+  arch::pin(lane);  // what follows from it is not to wait in registers while records are multiplied
   const PartialSums<T> partial(params, unit, lane);
+  const bool last = unit.split == plan.splits - 1;
+  if (T::kTiles > 1 || plan.counted || !last) partial.store(unit.split, sums);
   if (plan.counted) {
-    partial.store(unit.split, sums);
     __threadfence();
     __syncwarp();
     uint32_t before = 0;
@@ -101,24 +120,21 @@ __device__ __forceinline__ bool sum_splits(const LinearParams& params, const Uni
     if (__shfl_sync(~0u, before, 0) != plan.splits - 1) return false;
     __threadfence();
     if (lane == 0) params.arrivals[unit.strip] = kAbsent;
-    partial.take(plan.splits, sums);
-    return true;
-  }
-  if (unit.split < plan.splits - 1) {
-    partial.store(unit.split, sums);
+  } else if (!last) {
     return false;
   }
-  if constexpr (T::kTiles > 2) {  // no registers to hold its own sums meanwhile
-    partial.store(unit.split, sums);
-    partial.take(plan.splits, sums);
-  } else {
-    float last[T::kTiles][4];
+  if constexpr (T::kTiles == 1) {  // with more there are no registers to hold its own sums meanwhile
+    if (!plan.counted) {
+      float own[4];
 #pragma unroll
-    for (uint32_t i = 0; i < 4 * T::kTiles; ++i) last[i / 4][i % 4] = sums[i / 4][i % 4];
-    partial.take(plan.splits - 1, sums);
+      for (uint32_t r = 0; r < 4; ++r) own[r] = sums[0][r];
+      partial.take(plan.splits - 1, sums);
 #pragma unroll
-    for (uint32_t i = 0; i < 4 * T::kTiles; ++i) sums[i / 4][i % 4] += last[i / 4][i % 4];
+      for (uint32_t r = 0; r < 4; ++r) sums[0][r] += own[r];
+      return true;
+    }
   }
+  partial.take(plan.splits, sums);
   return true;
 }
 

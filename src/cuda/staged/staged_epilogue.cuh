@@ -3,47 +3,21 @@
 
 #include <cuda_bf16.h>
 
-#include "gemm/split_sum.cuh"
+#include "gemm/counted_sum.cuh"
 #include "staged/stages.cuh"
 
 namespace glyd::cuda {
 
-// Adds up the splits of a tile: every split leaves its sums, the one that counts itself last adds them in ascending
-// order. True where `sums` are whole. The words are all ones between calls, as the other products want them.
+// Adds up the splits of a tile: true where `sums` are whole.
 template <class T>
 __device__ __forceinline__ bool sum_staged_splits(const StagedParams& params, const StagedTile& tile, uint32_t warp,
                                                   uint32_t lane, float (&sums)[T::kGroups][4]) {
   const StagedPlan& plan = params.plan;
   const uint32_t place = tile.first_strip / T::kStrips * token_groups(plan.tokens) + warp;
-  float4* const first =
-      reinterpret_cast<float4*>(params.partials) + static_cast<uint64_t>(place) * plan.splits * T::kGroups * 32 + lane;
-#pragma unroll
-  for (uint32_t g = 0; g < T::kGroups; ++g) {
-    __stcg(first + (tile.split * T::kGroups + g) * 32, make_float4(sums[g][0], sums[g][1], sums[g][2], sums[g][3]));
-  }
-  __threadfence();
-  __syncwarp();
-  uint32_t before = 0;
-  if (lane == 0) before = atomicAdd(params.arrivals + place, 1) + 1;  // starts at all ones
-  if (__shfl_sync(~0u, before, 0) != plan.splits - 1) return false;
-  __threadfence();
-  if (lane == 0) params.arrivals[place] = kAbsent;
-  const float ones = __uint_as_float(kAbsent);
-#pragma unroll
-  for (uint32_t g = 0; g < T::kGroups; ++g) {
-#pragma unroll 1
-    for (uint32_t split = 0; split < plan.splits; ++split) {
-      float4* const at = first + (split * T::kGroups + g) * 32;
-      const float4 v = __ldcg(at);
-      __stcg(at, make_float4(ones, ones, ones, ones));
-      if (split == 0) {
-        sums[g][0] = v.x, sums[g][1] = v.y, sums[g][2] = v.z, sums[g][3] = v.w;
-      } else {
-        sums[g][0] += v.x, sums[g][1] += v.y, sums[g][2] += v.z, sums[g][3] += v.w;
-      }
-    }
-  }
-  return true;
+  float4* const first = reinterpret_cast<float4*>(params.partials);
+  return CountedSums{first + static_cast<uint64_t>(place) * plan.splits * T::kGroups * 32 + lane,
+                     params.arrivals + place, plan.splits, tile.split}
+      .add(lane, sums);
 }
 
 template <class T>

@@ -31,7 +31,8 @@ class Decoder {
     for (uint32_t step = 0; step < 4; ++step) store_at_[step] = row * 128 + (((2 * step + half) ^ (row & 7)) << 4);
   }
 
-  // Weights do not depend on the grid before this one: they are on their way before its end is waited for.
+  // Weights do not depend on the grid before this one: they are on their way before its end is waited for. One record
+  // each, so that x does not queue behind them all.
   __device__ __forceinline__ void start() {
     if (arch::elect_one()) {
 #pragma unroll 1
@@ -39,11 +40,11 @@ class Decoder {
       arch::mbarrier_fence_init();
     }
     __syncwarp();
-#pragma unroll 1
-    for (uint32_t i = 0; i < plan_.depth; ++i) loader_.issue(ring_ + i * plan_.ring_stride, full_ + i * 8);
+    ask(0, 1);
   }
 
   __device__ __forceinline__ void run() {
+    ask(1, plan_.depth);
     RingPlace place{plan_.stages};
     uint32_t before = 0, slot = 0, parity = 0;  // before: the record of `place`
 #pragma unroll 1
@@ -58,6 +59,11 @@ class Decoder {
   }
 
  private:
+  __device__ __forceinline__ void ask(uint32_t begin, uint32_t end) {
+#pragma unroll 1
+    for (uint32_t i = begin; i < end; ++i) loader_.issue(ring_ + i * plan_.ring_stride, full_ + i * 8);
+  }
+
   // The record of `at_` to its place in a stage, once that is free.
   __device__ __forceinline__ void decode(uint32_t slot, const RingPlace& place, bool used) {
     const uint32_t record = ring_ + slot * plan_.ring_stride;
@@ -85,7 +91,7 @@ class Decoder {
     if (__builtin_expect(crowded, 0)) give_back(slot);
     arch::shared_stores_fence();
     __syncwarp();
-    if (arch::elect_one()) arch::mbarrier_arrive(barriers_.weights + place.index * 8);
+    if (arch::elect_one()) arch::mbarrier_arrive(barriers_.full + place.index * 8);
   }
 
   // The record's place is free for another.
@@ -121,47 +127,79 @@ class Decoder {
   DecoderRecords at_;
 };
 
-// A multiplying warp: 16 tokens.
+// A multiplying warp: 16 tokens. Its instructions bound a step of few rows (480 clocks of 80 instructions with nothing
+// else to run, 600 among decoders), so the next stage is asked about while this one is multiplied.
+template <class T>
+class Multiplier {
+ public:
+  __device__ __forceinline__ Multiplier(const StagedPlan& plan, const StageBarriers& barriers, uint32_t shared,
+                                        uint32_t warp)
+      : barriers_(barriers),
+        x_(arch::tile_descriptor_low(shared + plan.x_at + warp / 4 * kGroupTokens * 128)),
+        w_(arch::tile_descriptor_low(shared)),
+        x_chunk_(staged_x_chunk_bytes(plan.x_rows) >> 4),
+        stages_(plan.stages) {}
+
+  __device__ __forceinline__ void multiply(const StagedTile& tile, float (&sums)[T::kGroups][4]) {
+    // A split may begin or end inside a record.
+    const uint32_t whole_begin = tile.chunk_begin % kRecordChunks;
+    const uint32_t whole = tile.records - whole_begin - tile.chunk_end % kRecordChunks;
+    uint32_t before = 0;  // the barrier by which the stage before is given back
+#pragma unroll 1
+    for (uint32_t i = 0; i < tile.records; ++i) {
+      const uint32_t free = barriers_.free + index_ * 8;
+      if (!ready_) arch::mbarrier_wait(barriers_.full + index_ * 8, parity_);
+      const uint32_t x = x_ + index_ * (2 * x_chunk_), w = w_ + index_ * kStageWeights;
+      arch::warpgroup_fence();
+      if (__builtin_expect(i - whole_begin < whole, 1)) {
+        multiply_chunk(sums, x, w, i > 0);
+        multiply_chunk(sums, x + x_chunk_, w + kChunkWeights, true);
+      } else if (i < whole_begin) {
+        multiply_chunk(sums, x + x_chunk_, w + kChunkWeights, false);
+      } else {
+        multiply_chunk(sums, x, w, i > 0);
+      }
+      arch::warpgroup_commit();
+      if (++index_ == stages_) index_ = 0, parity_ ^= 1;
+      ready_ = arch::mbarrier_test(barriers_.full + index_ * 8, parity_);
+      // The stage before is given back. (To wait for this one too, so that it goes back at once: 30% slower.)
+      arch::warpgroup_wait<1>();
+      if (i > 0 && arch::elect_one()) arch::mbarrier_arrive(before);
+      before = free;
+    }
+    arch::warpgroup_wait<0>();
+    if (arch::elect_one()) arch::mbarrier_arrive(before);
+  }
+
+ private:
+  // As descriptors count.
+  static constexpr uint32_t kStageWeights = stage_weight_bytes(T::kStrips) >> 4, kChunkWeights = T::kChunkBytes >> 4;
+
+  __device__ __forceinline__ static void multiply_chunk(float (&sums)[T::kGroups][4], uint32_t x, uint32_t w,
+                                                        bool add) {
+#pragma unroll
+    for (uint32_t step = 0; step < 4; ++step) {
+      arch::multiply_staged<T::kRows>(&sums[0][0], x + 2 * step, w + 2 * step, step > 0 || add);
+    }
+  }
+
+  const StageBarriers& barriers_;
+  uint32_t x_, w_;    // of the first stage
+  uint32_t x_chunk_;  // as descriptors count
+  uint32_t stages_, index_ = 0, parity_ = 0;
+  bool ready_ = false;  // the stage at hand, as was seen
+};
+
 template <class T>
 __device__ __forceinline__ void multiply_stages(const StagedParams& params, const StageBarriers& barriers,
                                                 uint32_t shared, uint32_t warp, uint32_t lane) {
   const StagedPlan& plan = params.plan;
-  const uint32_t x_chunk_bytes = staged_x_chunk_bytes(plan.x_rows);
-  RingPlace place{plan.stages};
-  uint32_t before = 0;  // the barrier by which the stage before is given back
+  Multiplier<T> multiplier(plan, barriers, shared, warp);
 #pragma unroll 1
   for (uint32_t index = blockIdx.x; index < plan.tiles; index += plan.blocks) {
     const StagedTile tile = StagedTile::at(plan, index);
     float sums[T::kGroups][4];
-#pragma unroll 1
-    for (uint32_t i = 0; i < tile.records; ++i) {
-      const uint32_t chunk = (tile.record_begin + i) * kRecordChunks;
-      const uint32_t w_at = shared + place.index * stage_weight_bytes(T::kStrips);
-      const uint32_t x_at = shared + plan.x_at + place.index * 2 * x_chunk_bytes;
-      arch::mbarrier_wait(barriers.x + place.index * 8, place.parity);
-      arch::mbarrier_wait(barriers.weights + place.index * 8, place.parity);
-      arch::warpgroup_fence();
-#pragma unroll
-      for (uint32_t c = 0; c < 2; ++c) {
-        // A split may begin or end inside the record.
-        if (chunk + c < tile.chunk_begin || chunk + c >= tile.chunk_end) continue;
-        const uint64_t x_tile = arch::tile_descriptor(x_at + c * x_chunk_bytes + warp / 4 * kGroupTokens * 128);
-        const uint64_t w_tile = arch::tile_descriptor(w_at + c * T::kChunkBytes);
-        const bool first = chunk + c == tile.chunk_begin;
-#pragma unroll
-        for (uint32_t step = 0; step < 4; ++step) {
-          arch::multiply_staged<T::kRows>(&sums[0][0], x_tile + 2 * step, w_tile + 2 * step, step > 0 || !first);
-        }
-      }
-      arch::warpgroup_commit();
-      // The stage before is given back. (To wait for this one too, so that it goes back at once: 30% slower.)
-      arch::warpgroup_wait<1>();
-      if (i > 0 && arch::elect_one()) arch::mbarrier_arrive(before);
-      before = barriers.free + place.index * 8;
-      place.advance(1);
-    }
-    arch::warpgroup_wait<0>();
-    if (arch::elect_one()) arch::mbarrier_arrive(before);
+    multiplier.multiply(tile, sums);
     finish_staged<T>(params, tile, warp, lane, sums);
   }
 }
@@ -178,8 +216,15 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const bool multiplies = warp < T::kMultipliers, decodes = warp >= kFirstDecoder;
   Decoder<T> decoder(params, barriers, shared, decodes ? warp - kFirstDecoder : 0, lane);
   if (decodes) decoder.start();
-  if (warp == 0) barriers.initialise(plan, T::kStrips, T::kMultipliers, lane);
-  if (warp == T::kMultipliers && arch::elect_one()) arch::prefetch_tensor_map(&x_map);
+  StagedX x(plan, &x_map, shared + plan.x_at, barriers);
+  if (warp == T::kMultipliers) {
+    barriers.initialise(plan, T::kStrips, T::kMultipliers, lane);
+    __syncwarp();
+    if (arch::elect_one()) {
+      arch::prefetch_tensor_map(&x_map);
+      if (!params.early) x.fetch_first();
+    }
+  }
   if (params.early) arch::grid_dependency_launch();
   __syncwarp();
   __syncthreads();
@@ -189,7 +234,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
     multiply_stages<T>(params, barriers, shared, warp, lane);
   } else if (arch::elect_one()) {
     arch::grid_dependency_wait();
-    fetch_staged_x(plan, &x_map, shared + plan.x_at, barriers);
+    x.fetch_all(params.early);
   }
 }
 
