@@ -46,6 +46,16 @@ struct MultiplyArgs {
 inline constexpr size_t kAheadBytes = 6 * 64;
 static_assert(4 * kAheadBytes >= fast::kChunkBytes);
 
+inline constexpr size_t kUnitTileCols = fast::kRecordSteps * kStepCols;  // of decoded records of `fast`
+
+// Where in a tile of kUnitTileCols columns, order kFours, the weight at a place of a chunk (weights.md 4.3) stands; the
+// second chunk's, kUnitChunkCols further. A place's bits: j (3), odd step, q (2), g (3), second pair of steps.
+constexpr uint32_t place_in_unit_tile(uint32_t place) {
+  return (place & 0x001) | (place >> 1 & 0x01e) | (place >> 4 & 0x020) | (place << 1 & 0x380) | (place << 9 & 0x400);
+}
+inline constexpr uint32_t kUnitChunkCols = kUnitTileCols / 2;
+inline constexpr uint32_t kExponentBit = 7;  // of a bf16 value, the lowest
+
 struct FinishArgs {
   const float* sums;  // the strip's of the first token tile; kQuadSums apart
   size_t tokens, rows;
@@ -64,6 +74,9 @@ struct MatrixKernels {
   // kFours. `offset`, the shift of the exponents where they stand in a value, is added to each. Asks the caches for the
   // kChunkBytes at `ahead`.
   void (*decode_chunk)(const uint8_t* chunk, const uint8_t* ahead, uint16_t offset, uint16_t* tile);
+  // Adds to the values of such a tile what makes them those of their patches: a slot's entries, `first` of the first
+  // chunk's and all - first of the second's. additions[class][the exponent's lowest three bits]; a fifth class is zero.
+  void (*patch)(const uint8_t* entries, uint32_t first, uint32_t all, const uint16_t* additions, uint16_t* tile);
   // The units hold the sums of a quad and token tile from load_sums to store_sums, which name the same memory.
   void (*load_sums)(const float* sums);
   void (*multiply)(const MultiplyArgs& args);
@@ -71,7 +84,6 @@ struct MatrixKernels {
   // The bias added, rounded to y.
   void (*finish)(const FinishArgs& args);
 };
-inline constexpr size_t kUnitTileCols = fast::kRecordSteps * kStepCols;  // of decoded records of `fast`
 
 // Null where `isa` or the build has no matrix units.
 const MatrixKernels* matrix_kernels(Isa isa);

@@ -10,6 +10,9 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
+#include <algorithm>
+#include <array>
+
 #define GLYD_UNROLL _Pragma("GCC unroll 16")  // arrays must stay in registers
 
 #include "weights/linear/chunk_avx512.hpp"
@@ -161,6 +164,52 @@ void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, uint16_t offset, u
   });
 }
 
+// 32 entries at a time; those behind the last get the class that adds nothing. The number of entries is hardly the same
+// twice, and a branch by it would be foretold wrong: so they go in eights.
+void patch(const uint8_t* entries, uint32_t first, uint32_t all, const uint16_t* additions, uint16_t* tile) {
+  constexpr uint32_t kBatch = 32, kBatchBytes = kBatch * 12 / 8;
+  alignas(64) static constexpr auto bytes = [] {  // of each entry, the two that hold it
+    std::array<uint8_t, 64> at{};
+    for (uint8_t i = 0; i < kBatch; ++i) {
+      at[2 * i] = static_cast<uint8_t>(i / 2 * 3 + i % 2);
+      at[2 * i + 1] = static_cast<uint8_t>(at[2 * i] + 1);
+    }
+    return at;
+  }();
+  alignas(64) static constexpr auto numbers = [] {
+    std::array<uint16_t, kBatch> number{};
+    for (uint16_t i = 0; i < kBatch; ++i) number[i] = i;
+    return number;
+  }();
+  const auto words = [](uint32_t word) { return _mm512_set1_epi16(static_cast<int16_t>(word)); };
+  const __m512i odd_down = _mm512_set1_epi32(4 << 16);
+  alignas(64) uint16_t places[kBatch], rows[kBatch];
+  for (uint32_t begin = 0; begin < all; begin += kBatch, entries += kBatchBytes) {
+    const uint32_t count = std::min(all - begin, kBatch);
+    const __m512i raw = _mm512_maskz_loadu_epi8((uint64_t{1} << (count * 3 + 1) / 2) - 1, entries);
+    const __m512i parted = _mm512_permutexvar_epi8(_mm512_load_si512(bytes.data()), raw);
+    const __m512i entry = _mm512_srlv_epi16(parted, odd_down);
+    const __m512i number = _mm512_add_epi16(_mm512_load_si512(numbers.data()), words(begin));
+    const __mmask32 real = _mm512_cmplt_epu16_mask(number, words(all));
+    const __mmask32 second = _mm512_cmpge_epu16_mask(number, words(first));
+    const auto bits = [&](__m512i shifted, uint32_t mask) { return _mm512_and_si512(shifted, words(mask)); };
+    __m512i place = _mm512_or_si512(bits(entry, 0x001), bits(_mm512_srli_epi16(entry, 1), 0x01e));
+    place = _mm512_or_si512(place, bits(_mm512_srli_epi16(entry, 4), 0x020));
+    place = _mm512_or_si512(place, bits(_mm512_slli_epi16(entry, 1), 0x380));
+    place = _mm512_or_si512(place, bits(_mm512_slli_epi16(entry, 9), 0x400));
+    place = _mm512_mask_add_epi16(place, second, place, words(kUnitChunkCols));
+    _mm512_store_si512(places, _mm512_mask_mov_epi16(_mm512_load_si512(numbers.data()), real, place));
+    const __m512i row = bits(_mm512_srli_epi16(entry, 10 - 3), 3 << 3);
+    _mm512_store_si512(rows, _mm512_mask_mov_epi16(words(4 * 8), real, row));
+    for (uint32_t i = 0; i < count; i += 8) {
+      GLYD_UNROLL for (uint32_t k = i; k < i + 8; ++k) {
+        uint16_t& value = tile[places[k]];
+        value = static_cast<uint16_t>(value + additions[rows[k] + (value >> kExponentBit & 7u)]);
+      }
+    }
+  }
+}
+
 // As round_to_bf16.
 inline __m256i round_rows(__m512 sums) {
   const __m512i bits = _mm512_castps_si512(sums), upper = _mm512_srli_epi32(bits, 16);
@@ -199,6 +248,7 @@ const MatrixKernels* matrix_kernels_amx() {
                                          .close = close,
                                          .arrange_x = arrange_x,
                                          .decode_chunk = decode_chunk,
+                                         .patch = patch,
                                          .load_sums = load_sums,
                                          .multiply = multiply,
                                          .store_sums = store_sums,

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "format/fast_patch.hpp"
 #include "weights/linear/linear_parts.hpp"
 #include "weights/linear/matrix_kernels.hpp"
 #include "weights/linear/shifted_record.hpp"
@@ -34,9 +35,18 @@ void decode_chunk(const uint8_t* chunk, const uint8_t*, uint16_t offset, uint16_
       for (uint32_t j = 0; j < kLaneWeights; ++j) {
         const uint32_t place = fast::place_of(step, lane, j), top = words[2 * step + j / 4] >> j % 4 * 8 & 0xff;
         const uint32_t shifted = (top | upper_byte(fast::kWindowUpper)) << 8 | chunk[place];
-        tile[kUnitPlaces[place]] = static_cast<uint16_t>(shifted + offset);
+        tile[place_in_unit_tile(place)] = static_cast<uint16_t>(shifted + offset);
       }
     }
+  }
+}
+
+void patch(const uint8_t* entries, uint32_t first, uint32_t all, const uint16_t* additions, uint16_t* tile) {
+  for (uint32_t i = 0; i < all; ++i) {
+    const uint32_t entry = fast::read_slot_entry(entries - fast::kSlotHeaderBytes, i);
+    uint16_t& value = tile[place_in_unit_tile(fast::entry_place(entry)) + (i < first ? 0 : kUnitChunkCols)];
+    const uint32_t row = fast::entry_class(entry) & 3;
+    value = static_cast<uint16_t>(value + additions[row * 8 + (value >> kExponentBit & 7u)]);
   }
 }
 
@@ -81,6 +91,7 @@ const MatrixKernels& matrix_kernels_scalar() {
                                          .close = [] {},
                                          .arrange_x = arrange_x,
                                          .decode_chunk = decode_chunk,
+                                         .patch = patch,
                                          .load_sums = [](const float*) {},
                                          .multiply = multiply,
                                          .store_sums = [](float*) {},

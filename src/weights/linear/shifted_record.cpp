@@ -10,7 +10,6 @@ namespace glyd {
 namespace {
 
 constexpr uint32_t kChunkWidth = fast::kChunkSteps * kFragmentStep;
-constexpr uint32_t kExponentBit = 7;
 constexpr uint32_t kUpperBit = 10;  // of a bf16 value: the lowest bit of its exponent's upper part
 constexpr uint8_t kUpperOfClass[4] = {fast::upper_of_class(0), fast::upper_of_class(1), fast::upper_of_class(2),
                                       fast::upper_of_class(3)};
@@ -93,6 +92,7 @@ ShiftedRecords::ShiftedRecords(const OpenPack& pack, const LinearKernels& kernel
       unit_patches_[upper * 8 + (base + code) % 8] = static_cast<uint16_t>((exponent - base - code) << kExponentBit);
     }
   }
+  for (size_t i = 0; i < 4; ++i) std::copy_n(&unit_patches_[kUpperOfClass[i] * 8], 8, &class_patches_[i * 8]);
 }
 
 Error broken_patches(uint64_t strip, uint64_t record) {
@@ -122,19 +122,23 @@ bool ShiftedRecords::decode(uint64_t strip, uint64_t record, uint16_t* tile) con
 
 bool ShiftedRecords::decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, const Ahead& ahead,
                             uint16_t* tile) const {
-  constexpr uint32_t kChunkCols = fast::kChunkSteps * kStepCols;
   alignas(64) uint8_t scratch[fast::kRecordBytes];
   const uint8_t* chunks = planes(strip, record, scratch);
   const auto decode = [&](uint32_t chunk) {
     const uint8_t* bytes = chunks + chunk * fast::kChunkBytes;
-    unit.decode_chunk(bytes, ahead[chunk] == nullptr ? bytes : ahead[chunk], unit_offset_, tile + chunk * kChunkCols);
+    unit.decode_chunk(bytes, ahead[chunk] == nullptr ? bytes : ahead[chunk], unit_offset_,
+                      tile + chunk * kUnitChunkCols);
   };
   decode(0);
   if (fast::steps_of_record(steps_, record) > fast::kChunkSteps) decode(1);
-  const uint16_t* const patches = unit_patches_.data();
-  return for_patches(strip, record, [tile, patches](uint32_t chunk, uint32_t place, uint32_t upper) {
-    uint16_t& value = tile[kUnitPlaces[place] + chunk * kChunkCols];
-    value = static_cast<uint16_t>(value + patches[upper * 8 + (value >> kExponentBit & 7u)]);
+  if (slot_bytes_ == 0) return true;
+  uint8_t slot_scratch[fast::kMostSlotBytes + kSlotReadAhead];
+  const auto entries = read_slot(slot(strip, record, slot_scratch));
+  if (!entries) return false;
+  unit.patch(entries->bytes, entries->first, entries->all, class_patches_.data(), tile);
+  return !entries->has_group || for_overflow(entries->group, [&](uint32_t chunk, uint32_t place, uint32_t upper) {
+    uint16_t& value = tile[place_in_unit_tile(place) + chunk * kUnitChunkCols];
+    value = static_cast<uint16_t>(value + unit_patches_[upper * 8 + (value >> kExponentBit & 7u)]);
   });
 }
 

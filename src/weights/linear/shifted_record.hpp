@@ -16,19 +16,19 @@ namespace glyd {
 // False where a value would not be exact (it overflows, or is or becomes subnormal).
 bool scale_x(const uint16_t* x, uint64_t tokens, uint64_t x_stride, uint64_t cols, int shift, uint16_t* out);
 
-// Where in a tile for matrix units (order kFours) the weight at each place of a chunk (weights.md 4.3) stands.
-consteval PlaceTable make_unit_place_table() {
-  PlaceTable table{};
-  for (uint32_t place = 0; place < table.size(); ++place) {
+// place_in_unit_tile by its meaning.
+consteval bool unit_places_agree() {
+  for (uint32_t place = 0; place < fast::kChunkSteps * kStepWeights; ++place) {
     const uint32_t lane = fast::place_lane(place), step = fast::place_step(place), index = fast::place_index(place);
     const auto col = step % 2 * kStepCols + fragment_col(lane, index);
     const auto pair = static_cast<uint32_t>(place_of_pair(PairOrder::kFours, col / 2));
-    table[place] = static_cast<uint16_t>(fragment_row(lane, index) * kUnitTileCols +
-                                         step / 2 * static_cast<uint32_t>(kUnitCols) + pair * 2 + col % 2);
+    const auto steps = step / 2 * static_cast<uint32_t>(kUnitCols);
+    if (place_in_unit_tile(place) != fragment_row(lane, index) * kUnitTileCols + steps + pair * 2 + col % 2)
+      return false;
   }
-  return table;
+  return true;
 }
-inline constexpr PlaceTable kUnitPlaces = make_unit_place_table();
+static_assert(unit_places_agree());
 
 Error broken_patches(uint64_t strip, uint64_t record);
 
@@ -86,6 +86,7 @@ class ShiftedRecords {
   uint16_t unit_offset_;  // the shift of exponents where they stand in a value
   // What makes an unshifted value of the window one with upper part u: [u][the exponent's lowest three bits].
   std::array<uint16_t, 32 * 8> unit_patches_;
+  std::array<uint16_t, 5 * 8> class_patches_{};  // the same of the classes in slots
 };
 
 }  // namespace glyd
