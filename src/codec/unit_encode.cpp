@@ -46,7 +46,7 @@ struct UnitEncoder::State {
   explicit State(Level l) : level(l), finder(make_finder(l)) {}
   Level level;
   std::unique_ptr<MatchFinder> finder;
-  Sequences sequences;
+  std::span<const Sequence> sequences;
   CodedWriter coded;
   BytesWriter bytes;
   FloatsWriter floats;
@@ -62,14 +62,14 @@ struct UnitEncoder::State {
       return finish(BlockType::kFill, raw.size(), 1, out);
     }
     if (level == Level::kDefault) {
-      finder->find(begin, end, sequences);
+      sequences = finder->find(begin, end);
       const size_t stored = bytes.write(raw, sequences, payload);
       return stored < raw.size() - raw.size() / 64 ? finish(BlockType::kBytes, raw.size(), stored, out)
                                                    : write_raw(raw, out);
     }
     if (const size_t stored = floats.write(raw, symbols, payload); stored != 0)
       return finish(BlockType::kPlanes, raw.size(), stored, out);
-    finder->find(begin, end, sequences);
+    sequences = finder->find(begin, end);
     if (is_noise(raw)) return write_raw(raw, out);
     uint8_t* to = out;
     size_t at = 0;
@@ -77,7 +77,7 @@ struct UnitEncoder::State {
     const std::vector<Part> parts = split_block(coded);
     for (const Part& part : parts) {
       const ByteSpan content = raw.subspan(at, part.bytes);
-      if (parts.size() > 1) coded.gather(content, std::span(sequences).subspan(part.first, part.last - part.first));
+      if (parts.size() > 1) coded.gather(content, sequences.subspan(part.first, part.last - part.first));
       to += write_coded(content, to);
       at += part.bytes;
     }

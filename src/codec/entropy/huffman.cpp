@@ -170,9 +170,10 @@ size_t coded_bits(const Histogram& counts, const CodeLengths& lengths) {
 }
 
 HuffmanCodes make_codes(const CodeLengths& lengths) {
+  std::array<uint16_t, 256> reversed{};
+  canonical_codes(lengths.bits.data(), 256, reversed.data());
   HuffmanCodes codes;
-  codes.bits = lengths.bits;
-  canonical_codes(lengths.bits.data(), 256, codes.code.data());
+  for (size_t s = 0; s < 256; ++s) codes[s] = uint32_t{reversed[s]} << kCodeBitsBelow | lengths.bits[s];
   return codes;
 }
 

@@ -23,11 +23,8 @@ void make_code_lengths(const uint32_t* counts, int symbols, int max_bits, uint8_
 // Bits that `counts` takes under `lengths`; SIZE_MAX if a symbol has no code.
 size_t coded_bits(const Histogram& counts, const CodeLengths& lengths);
 
-// Codes lowest bit first: the canonical code, reversed.
-struct HuffmanCodes {
-  std::array<uint16_t, 256> code{};
-  std::array<uint8_t, 256> bits{};
-};
+// Codes lowest bit first, the canonical code reversed, each << kCodeBitsBelow | its bits.
+using HuffmanCodes = std::array<uint32_t, 256>;
 HuffmanCodes make_codes(const CodeLengths& lengths);
 
 // The table for lengths that satisfy Kraft's equality; false if they do not. `classes` are those of the symbols, or

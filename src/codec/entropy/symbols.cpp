@@ -14,18 +14,16 @@ constexpr size_t kLeastCoded = 16;
 constexpr size_t kMostTableBytes = 200;
 constexpr size_t kLeastForClasses = 2048;
 
-// Codes `symbols` lowest bit first; five codes of 11 bits and a rest of 7 fit the register. With classes, the symbol
-// before picks the code: codes[0] first.
-template <bool kClasses>
-uint8_t* encode_lane(const HuffmanCodes* codes, const uint8_t* class_of, const uint8_t* symbols, size_t count,
-                     uint8_t* out) {
+// The symbol before picks the code: codes[0] first. Five codes of 11 bits and a rest of 7 fit the register.
+uint8_t* encode_lane_by_class(const HuffmanCodes* codes, const uint8_t* class_of, const uint8_t* symbols, size_t count,
+                              uint8_t* out) {
   uint64_t held = 0;
   unsigned bits = 0;
   const HuffmanCodes* code = codes;
   const auto put = [&](uint8_t symbol) {
-    held |= uint64_t{code->code[symbol]} << bits;
-    bits += code->bits[symbol];
-    if (kClasses) code = codes + class_of[symbol];
+    held |= uint64_t{(*code)[symbol] >> kCodeBitsBelow} << bits;
+    bits += (*code)[symbol] & ((1u << kCodeBitsBelow) - 1);
+    code = codes + class_of[symbol];
   };
   size_t i = 0;
   for (; i + 5 <= count; i += 5) {
@@ -40,8 +38,7 @@ uint8_t* encode_lane(const HuffmanCodes* codes, const uint8_t* class_of, const u
   return out;
 }
 
-// A 3-byte size, the lanes' sizes, the lanes.
-template <bool kClasses>
+// A 3-byte size, the lanes' sizes, the lanes. By classes, if there are any.
 uint8_t* encode_lanes(const HuffmanCodes* codes, const uint8_t* class_of, ByteSpan symbols, uint8_t* to) {
   const size_t lanes = static_cast<size_t>(stream_lanes(symbols.size()));
   const size_t segment = ceil_div(symbols.size(), lanes);
@@ -49,8 +46,10 @@ uint8_t* encode_lanes(const HuffmanCodes* codes, const uint8_t* class_of, ByteSp
   uint8_t* out = payload + 2 * (lanes - 1);
   for (size_t s = 0; s < lanes; ++s) {
     const size_t begin = s * segment;
-    uint8_t* const end =
-        encode_lane<kClasses>(codes, class_of, symbols.data() + begin, std::min(segment, symbols.size() - begin), out);
+    const uint8_t* const lane = symbols.data() + begin;
+    const size_t count = std::min(segment, symbols.size() - begin);
+    uint8_t* const end = class_of != nullptr ? encode_lane_by_class(codes, class_of, lane, count, out)
+                                             : kernels().encode_lane(codes->data(), lane, count, out);
     if (s + 1 < lanes) store_le<uint16_t>(payload + 2 * s, static_cast<uint16_t>(end - out));
     out = end;
   }
@@ -161,7 +160,7 @@ uint8_t* write_classes(const Classes& classes, ByteSpan symbols, uint8_t* to) {
     if (bits == 8) *to++ = static_cast<uint8_t>(held), held = bits = 0;
   }
   if (bits != 0) *to++ = static_cast<uint8_t>(held);
-  return encode_lanes<true>(codes, classes.of.data(), symbols, to);
+  return encode_lanes(codes, classes.of.data(), symbols, to);
 }
 
 Result<size_t> read_classes(ByteSpan in, HuffmanTable* tables) {
@@ -264,7 +263,7 @@ size_t SymbolEncoder::write(StreamKind kind, ByteSpan symbols, uint8_t* out) {
     has_last[k] = true;
   }
   const HuffmanCodes codes = make_codes(last[k]);
-  return static_cast<size_t>(encode_lanes<false>(&codes, nullptr, symbols, to) - out);
+  return static_cast<size_t>(encode_lanes(&codes, nullptr, symbols, to) - out);
 }
 
 Result<size_t> SymbolDecoder::read(StreamKind kind, const uint8_t*& at, const uint8_t* end, const uint8_t* readable,

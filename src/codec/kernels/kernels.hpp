@@ -15,6 +15,8 @@ struct HuffmanTable {
   uint16_t entries[2048];
 };
 
+inline constexpr int kCodeBitsBelow = 8;
+
 struct HuffmanLanes {
   const HuffmanTable* table;  // one, or kMaxClasses of which the class of the symbol before picks
   bool classes;
@@ -89,6 +91,14 @@ struct Kernels {
   // is left or a base has its highest bit set.
   bool (*expand_bits)(const uint8_t* codes, size_t count, const Bucket* buckets, int shift, const uint8_t* bits,
                       size_t bits_bytes, const uint8_t* readable, uint32_t* values);
+  // Symbols of offsets plus kOffsetBias, with kMaxLowBits low bits in them; values below 2^31.
+  void (*offset_codes)(const uint32_t* values, size_t count, uint8_t* codes);
+  // As many bits of each value >> shift as its bucket says, lowest first; gives the end. Writes up to 8 bytes behind.
+  uint8_t* (*pack_bits)(const uint32_t* values, const uint8_t* codes, size_t count, const Bucket* buckets, int shift,
+                        uint8_t* out);
+  // Huffman codes one after the other, from a table of code << kCodeBitsBelow | bits; gives the end. Writes up to 8
+  // bytes behind.
+  uint8_t* (*encode_lane)(const uint32_t* codes, const uint8_t* symbols, size_t count, uint8_t* out);
   // counts[256] of the bytes.
   void (*histogram)(const uint8_t* bytes, size_t count, uint32_t* counts);
   // The high halves of fp32 values, which are bf16 values, and their low bytes each apart.

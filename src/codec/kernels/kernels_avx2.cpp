@@ -2,6 +2,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "codec/kernels/encode_body.hpp"
 #include "codec/kernels/execute_body.hpp"
 #include "codec/kernels/execute_coded_body.hpp"
 #include "codec/kernels/floats_body.hpp"
@@ -15,9 +16,9 @@
 namespace glyd::codec {
 
 const Kernels kKernelsAvx2 = {
-    decode_huffman, execute_coded, execute_bytes, expand_bits,        histogram,         split_halves,
-    join_halves,    split_floats,  join_floats,   split_floats_joint, join_floats_joint, search_default,
-    search_max,     hash,          hash_start,    hash_add,           hash_value,
+    decode_huffman, execute_coded, execute_bytes, expand_bits,  offset_codes, pack_bits,          encode_lane,
+    histogram,      split_halves,  join_halves,   split_floats, join_floats,  split_floats_joint, join_floats_joint,
+    search_default, search_max,    hash,          hash_start,   hash_add,     hash_value,
 };
 
 }  // namespace glyd::codec

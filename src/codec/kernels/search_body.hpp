@@ -3,7 +3,8 @@
 // Two tables of one candidate each, of hashes of five and of eight bytes, and one position of lookahead. An entry holds
 // some more bits of its hash beside the position, so that most candidates that do not match are never loaded. What a
 // sequence costs is waiting for tables and candidates, and branches that go the other way: the next position is looked
-// up before this one is judged, and a length up to 32 is found without a branch.
+// up before this one is judged, a length up to 32 is found without a branch, and what can be done without a second
+// candidate is.
 #pragma once
 
 #if defined(__AVX2__)
@@ -21,25 +22,26 @@ constexpr uint64_t kHashPrime = 0x9e3779b185ebca87u;
 constexpr uint32_t kSearchMargin = 32;  // bytes of the block that may be loaded at a position which is searched
 constexpr int kSearchStepShift = 8;     // one position more is skipped for every 256 bytes without a match
 constexpr uint32_t kLookBelow = 48;     // a match this long is taken without looking at the next position
-constexpr uint32_t kFarOnlyFrom = 8;    // to leave a match this long, the next position needs eight bytes in common
+constexpr uint32_t kFarMatch = 8;       // what the table of eight bytes promises
+constexpr uint32_t kEnoughRepeat = 5;   // such a match of the last offset is taken without looking for others
 constexpr uint32_t kLeastMatch = 4;
 // About what things cost, in bits.
 constexpr int kBitsOfLiteral = 5, kBitsOfNew = 10, kBitsOfRepeat = 6;
 
+#if defined(__AVX2__)
+// Where the first 32 bytes are the same: out of the way, the loop would cost the others registers.
+__attribute__((noinline)) uint32_t common_from_32(const uint8_t* a, const uint8_t* b, const uint8_t* a_end) {
+  return 32 + static_cast<uint32_t>(match_length(a + 32, b + 32, a_end));
+}
+#endif
+
 // Length of the common prefix; kSearchMargin bytes may be loaded at a, and none of a counts from `a_end` on.
 GLYD_KERNEL_INLINE uint32_t common_bytes(const uint8_t* a, const uint8_t* b, const uint8_t* a_end) {
 #if defined(__AVX2__)
-  const uint8_t* const start = a;
-  do {
-    const __m256i same = _mm256_cmpeq_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)),
-                                           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
-    const auto differ = ~static_cast<uint32_t>(_mm256_movemask_epi8(same));
-    if (GLYD_LIKELY(differ != 0))
-      return static_cast<uint32_t>(a - start) + static_cast<uint32_t>(__builtin_ctz(differ));
-    a += 32;
-    b += 32;
-  } while (a_end - a >= 32);
-  return static_cast<uint32_t>(static_cast<size_t>(a - start) + match_length(a, b, a_end));
+  const __m256i same = _mm256_cmpeq_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)),
+                                         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
+  const auto differ = ~static_cast<uint32_t>(_mm256_movemask_epi8(same));
+  return GLYD_LIKELY(differ != 0) ? static_cast<uint32_t>(__builtin_ctz(differ)) : common_from_32(a, b, a_end);
 #else
   return static_cast<uint32_t>(match_length(a, b, a_end));
 #endif
@@ -85,19 +87,24 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
     far_table[far >> kTagBits] = far << kPositionBits | position;
   };
   uint32_t recent = kFirstOffsets[0], recent1 = kFirstOffsets[1];
-  // A candidate at `known` is passed over.
+  // The near candidate counts where the far one does not match. One at `known` is passed over.
   const auto best_at = [&](uint32_t at, Candidates candidates, uint32_t known) {
     const uint8_t* const here = base + at;
     Found best{0, 0, 0};
-    if (const uint32_t length = common_bytes(here, here - recent, stop); length >= kLeastMatch)
+    if (GLYD_UNLIKELY(load32(here) == load32(here - recent))) {
+      const uint32_t length = common_bytes(here, here - recent, stop);
       best = {length, recent, static_cast<int>(length) * kBitsOfLiteral - kBitsOfRepeat};
+      if (length >= kEnoughRepeat) return best;
+    }
     const auto judge = [&](uint32_t from) {
       const uint32_t length = common_bytes(here, base + from, stop), offset = at - from;
       const int value = static_cast<int>(length) * kBitsOfLiteral - kBitsOfNew - log2_floor(offset);
       if (value > best.value && length >= kLeastMatch) best = {length, offset, value};
     };
-    if (candidates.near != at && candidates.near != known) judge(candidates.near);
     if (candidates.far != at && candidates.far != known) judge(candidates.far);
+    if (best.length < kFarMatch && candidates.near != at && candidates.near != known &&
+        candidates.near != candidates.far)
+      judge(candidates.near);
     return best;
   };
 
@@ -129,8 +136,9 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
       }
     };
     fetch_after();
-    while (best.length < kLookBelow && at + 1 < limit && (best.length < kFarOnlyFrom || after.far != at + 1)) {
-      const Found next = best_at(at + 1, after, at + 1 - best.offset);  // the same match is no better from there
+    while (best.length < kLookBelow && at + 1 < limit && after.far != at + 1) {
+      // Only eight bytes in common are worth leaving it; the same match is no better from there.
+      const Found next = best_at(at + 1, {at + 1, after.far}, at + 1 - best.offset);
       if (next.value <= best.value + 1) break;
       best = next;
       ++at;

@@ -30,7 +30,7 @@ uint8_t* write_length(uint8_t* out, uint32_t value) {
 
 // Payload: numbers of literals, tokens and offsets; literals, tokens, offsets, lengths. Literals come first, so that
 // loads past them stay in the payload.
-size_t BytesWriter::write(ByteSpan raw, const Sequences& sequences, uint8_t* out) {
+size_t BytesWriter::write(ByteSpan raw, std::span<const Sequence> sequences, uint8_t* out) {
   tokens_.resize(sequences.size());
   offsets_.resize(2 * sequences.size() + 2);
   lengths_.resize(10 * sequences.size());

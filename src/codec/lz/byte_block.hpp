@@ -1,6 +1,7 @@
 // byte_block.hpp - byte-aligned blocks without entropy coding: level default. Spec: docs/spec/codec.md 7.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -12,7 +13,7 @@ namespace glyd::codec {
 class BytesWriter {
  public:
   static size_t bound(size_t raw_bytes) { return raw_bytes + raw_bytes / 2 + 4096; }
-  size_t write(ByteSpan raw, const Sequences& sequences, uint8_t* out);
+  size_t write(ByteSpan raw, std::span<const Sequence> sequences, uint8_t* out);
 
  private:
   std::vector<uint8_t> tokens_, offsets_, lengths_;

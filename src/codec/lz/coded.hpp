@@ -45,8 +45,8 @@ class CodedWriter {
 
   ByteSpan tokens() const { return {scratch_.tokens.data(), pieces_.back().tokens}; }
   ByteSpan literals() const { return {scratch_.literals.data(), pieces_.back().literals}; }
-  // New ones, with kOffsetBias.
-  std::span<const uint32_t> offsets() const { return {scratch_.offsets.data(), pieces_.back().offsets}; }
+  // Symbols of the new offsets; with kMaxLowBits low bits, until they are written.
+  ByteSpan offset_codes() const { return {scratch_.offset_codes.data(), pieces_.back().offsets}; }
   std::span<const PieceEnd> pieces() const { return pieces_; }  // the last is the block's end
 
  private:

@@ -7,37 +7,10 @@
 namespace glyd::codec {
 namespace {
 
-// Values' low parts one after the other, lowest bit first.
-class BitSink {
- public:
-  explicit BitSink(uint8_t* out) : out_(out) {}
-  void put(uint32_t value, unsigned bits) {
-    held_ |= uint64_t{value} << count_;
-    count_ += bits;
-    store64(out_, held_);
-    out_ += count_ >> 3;
-    held_ >>= count_ & ~7u;
-    count_ &= 7;
-  }
-  uint8_t* finish() {
-    if (count_ > 0) *out_++ = static_cast<uint8_t>(held_);
-    return out_;
-  }
-
- private:
-  uint8_t* out_;
-  uint64_t held_ = 0;
-  unsigned count_ = 0;
-};
-
 uint8_t length_code(uint32_t value) {
   if (value < 16) return static_cast<uint8_t>(value);
   const int log = log2_floor(value);
   return static_cast<uint8_t>(16 + (log - 4) * 2 + ((value >> (log - 1)) & 1));
-}
-
-uint8_t offset_code(uint32_t v, int low_bits) {
-  return static_cast<uint8_t>((log2_floor(v) - 3) << low_bits | (v & ((1u << low_bits) - 1)));
 }
 
 void make_room(auto& buffer, size_t count) {
@@ -47,12 +20,11 @@ void make_room(auto& buffer, size_t count) {
 struct Recent {
   uint32_t at[3] = {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]};
   bool has(uint32_t offset) const { return offset == at[0] || offset == at[1] || offset == at[2]; }
-  // The kind of `offset`, which moves to the front.
+  // The kind of `offset`, which moves to the front; without branches, for repeats are as good as random.
   uint32_t take(uint32_t offset) {
-    if (offset == at[0]) return 0;
-    const uint32_t kind = offset == at[1] ? 1 : offset == at[2] ? 2 : kTokenNew;
-    if (kind != 1) at[2] = at[1];
-    at[1] = at[0];
+    const uint32_t kind = offset == at[0] ? 0 : offset == at[1] ? 1 : offset == at[2] ? 2 : kTokenNew;
+    at[2] = kind >= 2 ? at[1] : at[2];
+    at[1] = kind >= 1 ? at[0] : at[1];
     at[0] = offset;
     return kind;
   }
@@ -60,17 +32,18 @@ struct Recent {
 
 // The number of low bits in the symbols that makes offsets cheapest: symbol entropy, extra bits and a guess at the
 // table's size. All from one histogram, that of most low bits.
-int choose_low_bits(std::span<const uint32_t> values) {
-  if (values.size() < 256) return 0;
-  Histogram counts{};
-  for (const uint32_t v : values) ++counts[offset_code(v, kMaxLowBits)];
-  const auto total = static_cast<uint32_t>(values.size());
+int choose_low_bits(ByteSpan codes) {
+  if (codes.size() < 256) return 0;
+  Histogram counts;
+  kernels().histogram(codes.data(), codes.size(), counts.data());
+  const auto total = static_cast<uint32_t>(codes.size());
+  const uint32_t whole = fixed_log2(total);
   uint64_t best = 0;
   int choice = 0;
   for (int low_bits = kMaxLowBits; low_bits >= 0; --low_bits) {
     uint64_t price = 0;  // in 1/256 bit
     for (const uint32_t c : counts) {
-      if (c != 0) price += uint64_t{c} * (fixed_log2(total) - fixed_log2(c)) + (3 << kLogFraction);
+      if (c != 0) price += uint64_t{c} * (whole - fixed_log2(c)) + (3 << kLogFraction);
     }
     price += uint64_t{total} * static_cast<uint64_t>(kMaxLowBits - low_bits) << kLogFraction;
     if (low_bits == kMaxLowBits || price < best) best = price, choice = low_bits;
@@ -91,6 +64,7 @@ void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
   make_room(s.tokens, sequences.size());
   make_room(s.literals, raw.size() + 32);
   make_room(s.offsets, sequences.size());
+  make_room(s.offset_codes, sequences.size());
   make_room(s.runs, sequences.size());
   make_room(s.lengths, sequences.size());
   pieces_.clear();
@@ -144,30 +118,35 @@ void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
   literal += raw_end - from;
   from = raw_end;
   end_piece(sequences.size());
+  kernels().offset_codes(s.offsets.data(), pieces_.back().offsets, s.offset_codes.data());
   run_count_ = static_cast<size_t>(run_value - s.runs.data());
   length_count_ = static_cast<size_t>(length - s.lengths.data());
 }
 
 size_t CodedWriter::write(SymbolEncoder& symbols, uint8_t* out) {
   CodedScratch& s = scratch_;
-  const std::span<const uint32_t> offset_values = offsets(), run_values{s.runs.data(), run_count_},
-                                  length_values{s.lengths.data(), length_count_};
-  const int low_bits = choose_low_bits(offset_values);
-  const auto codes_of = [](std::span<const uint32_t> values, std::vector<uint8_t>& codes, auto&& code) {
+  const std::span<const uint32_t> offset_values{s.offsets.data(), pieces_.back().offsets},
+      run_values{s.runs.data(), run_count_}, length_values{s.lengths.data(), length_count_};
+  const int low_bits = choose_low_bits(offset_codes());
+  // Low bits that stay out of the symbols.
+  const uint32_t kept = (1u << low_bits) - 1;
+  for (size_t i = 0; i < offset_values.size(); ++i) {
+    const uint32_t code = s.offset_codes[i];
+    s.offset_codes[i] = static_cast<uint8_t>(code >> kMaxLowBits << low_bits | (code & kept));
+  }
+  const auto codes_of = [](std::span<const uint32_t> values, std::vector<uint8_t>& codes) {
     make_room(codes, values.size());
-    for (size_t i = 0; i < values.size(); ++i) codes[i] = code(values[i]);
+    for (size_t i = 0; i < values.size(); ++i) codes[i] = length_code(values[i]);
     return ByteSpan{codes.data(), values.size()};
   };
-  const ByteSpan offset_codes =
-      codes_of(offset_values, s.offset_codes, [=](uint32_t v) { return offset_code(v, low_bits); });
-  const ByteSpan run_codes = codes_of(run_values, s.run_codes, length_code);
-  const ByteSpan length_codes = codes_of(length_values, s.length_codes, length_code);
+  const ByteSpan run_codes = codes_of(run_values, s.run_codes);
+  const ByteSpan length_codes = codes_of(length_values, s.length_codes);
 
   uint8_t* to = out;
   *to++ = static_cast<uint8_t>(low_bits);
   to += symbols.write(StreamKind::kLiterals, literals(), to);
   to += symbols.write(StreamKind::kTokens, tokens(), to);
-  to += symbols.write(StreamKind::kOffsets, offset_codes, to);
+  to += symbols.write(StreamKind::kOffsets, offset_codes(), to);
   to += symbols.write(StreamKind::kRuns, run_codes, to);
   to += symbols.write(StreamKind::kLengths, length_codes, to);
 
@@ -178,17 +157,13 @@ size_t CodedWriter::write(SymbolEncoder& symbols, uint8_t* out) {
     for (const uint8_t code : codes) bits += table.of[code].bits;
     return static_cast<uint32_t>((bits + 7) / 8);
   };
-  to = write_varint(to, bytes_of(offset_codes, offset_table));
+  to = write_varint(to, bytes_of(offset_codes(), offset_table));
   to = write_varint(to, bytes_of(run_codes, length_table));
+  const Kernels& kernel = kernels();
   const auto put_bits = [&](std::span<const uint32_t> values, ByteSpan codes, const BucketTable& table, int shift) {
-    BitSink sink(to);
-    for (size_t i = 0; i < values.size(); ++i) {
-      const unsigned bits = table.of[codes[i]].bits;
-      sink.put((values[i] >> shift) & ((1u << bits) - 1), bits);
-    }
-    to = sink.finish();
+    to = kernel.pack_bits(values.data(), codes.data(), values.size(), table.of, shift, to);
   };
-  put_bits(offset_values, offset_codes, offset_table, low_bits);
+  put_bits(offset_values, offset_codes(), offset_table, low_bits);
   put_bits(run_values, run_codes, length_table, 0);
   put_bits(length_values, length_codes, length_table, 0);
   return static_cast<size_t>(to - out);

@@ -11,7 +11,7 @@ constexpr size_t kLeastBlock = 64, kLeastMatch = 4;
 class DoubleFinder final : public MatchFinder {
  public:
   void start(ByteSpan unit) override;
-  void find(size_t begin, size_t end, Sequences& sequences) override;
+  std::span<const Sequence> find(size_t begin, size_t end) override;
 
  private:
   ByteSpan unit_;
@@ -30,9 +30,8 @@ void DoubleFinder::start(ByteSpan unit) {
   std::memset(tables_.data(), 0, bytes);
 }
 
-void DoubleFinder::find(size_t begin, size_t end, Sequences& sequences) {
-  sequences.clear();
-  if (end - begin < kLeastBlock) return;
+std::span<const Sequence> DoubleFinder::find(size_t begin, size_t end) {
+  if (end - begin < kLeastBlock) return {};
   if (found_.size() < (end - begin) / kLeastMatch + 1) found_.resize((end - begin) / kLeastMatch + 1);
   const MaxSearch search{.unit = unit_.data(),
                          .begin = static_cast<uint32_t>(begin),
@@ -40,7 +39,7 @@ void DoubleFinder::find(size_t begin, size_t end, Sequences& sequences) {
                          .tables = reinterpret_cast<uint32_t*>(tables_.data()),
                          .size = size_,
                          .out = found_.data()};
-  sequences.assign(found_.data(), kernels().search_max(search));
+  return {found_.data(), kernels().search_max(search)};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "base/bytes.hpp"
 #include "codec/lz/sequence.hpp"
@@ -14,7 +15,8 @@ class MatchFinder {
   // A new unit, of which blocks follow.
   virtual void start(ByteSpan unit) = 0;
   // Sequences of unit[begin, end), whose matches may begin anywhere in the unit and stay within the block.
-  virtual void find(size_t begin, size_t end, Sequences& sequences) = 0;
+  // They last until the next call.
+  virtual std::span<const Sequence> find(size_t begin, size_t end) = 0;
 };
 
 std::unique_ptr<MatchFinder> make_single_finder();   // level default: one probe

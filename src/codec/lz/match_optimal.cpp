@@ -34,7 +34,7 @@ struct State {
 class OptimalFinder final : public MatchFinder {
  public:
   void start(ByteSpan unit) override;
-  void find(size_t begin, size_t end, Sequences& sequences) override;
+  std::span<const Sequence> find(size_t begin, size_t end) override;
 
  private:
   void collect(uint32_t begin, uint32_t end);
@@ -55,6 +55,7 @@ class OptimalFinder final : public MatchFinder {
   std::vector<uint32_t> price_;  // of the way to each position, and of the run it ends with
   std::vector<Step> step_;
   std::vector<State> state_;
+  Sequences found_;
 };
 
 void OptimalFinder::start(ByteSpan unit) {
@@ -201,9 +202,10 @@ void OptimalFinder::trace(uint32_t bytes, Sequences& sequences) const {
   std::reverse(sequences.begin() + earlier, sequences.end());
 }
 
-void OptimalFinder::find(size_t begin, size_t end, Sequences& sequences) {
+std::span<const Sequence> OptimalFinder::find(size_t begin, size_t end) {
+  Sequences& sequences = found_;
   sequences.clear();
-  if (end - begin < 16) return;
+  if (end - begin < 16) return {};
   const auto from = static_cast<uint32_t>(begin), to = static_cast<uint32_t>(end);
   collect(from, to);
   State state{0, {kFirstOffsets[0], kFirstOffsets[1], kFirstOffsets[2]}};
@@ -219,6 +221,7 @@ void OptimalFinder::find(size_t begin, size_t end, Sequences& sequences) {
     state = state_[chunk_end - chunk];
     chunk = chunk_end;
   }
+  return sequences;
 }
 
 }  // namespace

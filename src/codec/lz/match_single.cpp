@@ -14,7 +14,7 @@ class SingleFinder final : public MatchFinder {
     unit_ = unit;
     table_.assign(size_t{1} << DefaultSearch::kTableLog, 0);
   }
-  void find(size_t begin, size_t end, Sequences& sequences) override;
+  std::span<const Sequence> find(size_t begin, size_t end) override;
 
  private:
   ByteSpan unit_;
@@ -22,9 +22,8 @@ class SingleFinder final : public MatchFinder {
   Sequences found_;  // room for all that a block can have
 };
 
-void SingleFinder::find(size_t begin, size_t end, Sequences& sequences) {
-  sequences.clear();
-  if (end - begin < kLeastBlock) return;
+std::span<const Sequence> SingleFinder::find(size_t begin, size_t end) {
+  if (end - begin < kLeastBlock) return {};
   const size_t most = (end - begin) / kBytesMinLength + 1;
   if (found_.size() < most) found_.resize(most);
   const DefaultSearch search{.unit = unit_.data(),
@@ -32,7 +31,7 @@ void SingleFinder::find(size_t begin, size_t end, Sequences& sequences) {
                              .end = static_cast<uint32_t>(end),
                              .table = table_.data(),
                              .out = found_.data()};
-  sequences.assign(found_.data(), kernels().search_default(search));
+  return {found_.data(), kernels().search_default(search)};
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "codec/entropy/fixed_log2.hpp"
 #include "codec/format.hpp"
-#include "codec/kernels/basics.hpp"
 #include "codec/kernels/kernels.hpp"
 
 namespace glyd::codec {
@@ -61,8 +60,10 @@ std::vector<Part> split_block(const CodedWriter& gathered) {
     Statistics& s = piece.statistics;
     kernels().histogram(gathered.literals().data() + begin.literals, end.literals - begin.literals, s.literals.data());
     kernels().histogram(gathered.tokens().data() + begin.tokens, end.tokens - begin.tokens, s.tokens.data());
-    for (const uint32_t v : gathered.offsets().subspan(begin.offsets, end.offsets - begin.offsets))
-      ++s.offsets[static_cast<size_t>(log2_floor(v) - 3)];
+    std::array<uint32_t, 256> offset_codes;
+    kernels().histogram(gathered.offset_codes().data() + begin.offsets, end.offsets - begin.offsets,
+                        offset_codes.data());
+    for (size_t code = 0; code < 256; ++code) s.offsets[code >> kMaxLowBits] += offset_codes[code];
     pieces.push_back(piece);
     begin = end;
   }

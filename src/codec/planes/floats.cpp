@@ -15,7 +15,8 @@ constexpr uint32_t kLeastValues = 2048, kSampleValues = 1024;
 // and three of mantissa come to 5.7.
 constexpr uint32_t kMostExponentBits[2] = {6 << kLogFraction, 5 << kLogFraction},
                    kLeastNoiseBits = 74 * (1 << kLogFraction) / 10;
-constexpr uint32_t kWindowAbove = 12;  // exponents above the sample's largest that the symbols can say
+constexpr int kLeastNoiseSymbols = 160;  // fewer cannot have them
+constexpr uint32_t kWindowAbove = 12;    // exponents above the sample's largest that the symbols can say
 
 constexpr size_t packed_bytes(size_t count) { return (6 * count + 7) / 8; }
 
@@ -50,6 +51,7 @@ Shape recognise(ByteSpan raw) {
         ++exponents[(v >> (width == 2 ? 7 : 23)) & 255];
         ++noise[width == 2 ? (v << 1 | v >> 15) & 255 : (v >> 15) & 255];
       }
+      if (std::count(noise.begin(), noise.end(), 0) > 256 - kLeastNoiseSymbols) continue;
       const uint32_t exponent_bits = entropy(exponents);
       if (exponent_bits > kMostExponentBits[width / 4] || entropy(noise) < kLeastNoiseBits) continue;
       if (const uint32_t saving = ((8u << kLogFraction) - exponent_bits) / static_cast<uint32_t>(8 * width);
