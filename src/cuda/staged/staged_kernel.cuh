@@ -214,17 +214,10 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const StageBarriers barriers(plan, shared);
   constexpr uint32_t kFirstDecoder = T::kMultipliers + 1;
   const bool multiplies = warp < T::kMultipliers, decodes = warp >= kFirstDecoder;
+  if (warp == 1 && arch::elect_one()) arch::prefetch_tensor_map(&x_map);
   Decoder<T> decoder(params, barriers, shared, decodes ? warp - kFirstDecoder : 0, lane);
   if (decodes) decoder.start();
-  StagedX x(plan, &x_map, shared + plan.x_at, barriers);
-  if (warp == T::kMultipliers) {
-    barriers.initialise(plan, T::kStrips, T::kMultipliers, lane);
-    __syncwarp();
-    if (arch::elect_one()) {
-      arch::prefetch_tensor_map(&x_map);
-      if (!params.early) x.fetch_first();
-    }
-  }
+  if (warp == 0) barriers.initialise(plan, T::kStrips, T::kMultipliers, lane);
   if (params.early) arch::grid_dependency_launch();
   __syncwarp();
   __syncthreads();
@@ -234,7 +227,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
     multiply_stages<T>(params, barriers, shared, warp, lane);
   } else if (arch::elect_one()) {
     arch::grid_dependency_wait();
-    x.fetch_all(params.early);
+    fetch_staged_x(plan, &x_map, shared + plan.x_at, barriers);
   }
 }
 

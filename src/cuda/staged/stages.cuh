@@ -144,44 +144,25 @@ class StagedLoader {
 
 // Fetches x for every record, in order; by one thread. (By pairs of blocks for each other: 6% slower. By warps that
 // copy 16 bytes a lane: three times slower.)
-class StagedX {
- public:
-  __device__ __forceinline__ StagedX(const StagedPlan& plan, const CUtensorMap* map, uint32_t x_base,
-                                     const StageBarriers& barriers)
-      : plan_(plan), map_(map), barriers_(barriers), x_base_(x_base) {}
-
-  // For the first stage of all, which waits for nothing.
-  __device__ __forceinline__ void fetch_first() { fetch(0, StagedTile::at(plan_, blockIdx.x).record_begin); }
-
-  // For the others; with `first`, for all.
-  __device__ __forceinline__ void fetch_all(bool first) {
-    RingPlace place{plan_.stages};
-    uint32_t filled = 0;
+__device__ __forceinline__ void fetch_staged_x(const StagedPlan& plan, const CUtensorMap* map, uint32_t x_base,
+                                               const StageBarriers& barriers) {
+  const uint32_t chunk_bytes = staged_x_chunk_bytes(plan.x_rows);
+  RingPlace place{plan.stages};
+  uint32_t filled = 0;
 #pragma unroll 1
-    for (uint32_t index = blockIdx.x; index < plan_.tiles; index += plan_.blocks) {
-      const StagedTile tile = StagedTile::at(plan_, index);
+  for (uint32_t index = blockIdx.x; index < plan.tiles; index += plan.blocks) {
+    const StagedTile tile = StagedTile::at(plan, index);
 #pragma unroll 1
-      for (uint32_t i = 0; i < tile.records; ++i, ++filled) {
-        if (filled >= plan_.stages) arch::mbarrier_wait(barriers_.free + place.index * 8, place.parity ^ 1);
-        if (filled > 0 || first) fetch(place.index, tile.record_begin + i);
-        place.advance(1);
-      }
+    for (uint32_t i = 0; i < tile.records; ++i, ++filled) {
+      const uint32_t barrier = barriers.full + place.index * 8, to = x_base + place.index * 2 * chunk_bytes;
+      if (filled >= plan.stages) arch::mbarrier_wait(barriers.free + place.index * 8, place.parity ^ 1);
+      arch::mbarrier_arrive_expect(barrier, 2 * chunk_bytes);
+      const uint32_t col = (tile.record_begin + i) * kRecordCols;
+      arch::tensor_copy_2d(to, map, col, 0, barrier);
+      arch::tensor_copy_2d(to + chunk_bytes, map, col + kChunkCols, 0, barrier);
+      place.advance(1);
     }
   }
-
- private:
-  __device__ __forceinline__ void fetch(uint32_t stage, uint32_t record) const {
-    const uint32_t chunk_bytes = staged_x_chunk_bytes(plan_.x_rows);
-    const uint32_t barrier = barriers_.full + stage * 8, to = x_base_ + stage * 2 * chunk_bytes;
-    arch::mbarrier_arrive_expect(barrier, 2 * chunk_bytes);
-    arch::tensor_copy_2d(to, map_, record * kRecordCols, 0, barrier);
-    arch::tensor_copy_2d(to + chunk_bytes, map_, record * kRecordCols + kChunkCols, 0, barrier);
-  }
-
-  const StagedPlan& plan_;
-  const CUtensorMap* map_;
-  const StageBarriers& barriers_;
-  uint32_t x_base_;
-};
+}
 
 }  // namespace glyd::cuda
