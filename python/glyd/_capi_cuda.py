@@ -49,6 +49,7 @@ class LinearCall(Sized):  # glyd_cuda_linear_call
         ("workspace", c_void_p),
         ("workspace_bytes", c_uint64),
         ("stream", c_void_p),
+        ("multiprocessors", c_uint32),
     ]
 
 

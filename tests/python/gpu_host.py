@@ -39,6 +39,7 @@ class HostStream:
 class HostRuntime(runtime.CudaRuntime):
     type = "cpu"
     captures = False
+    streams = 7  # the number of the last: 7 is the current one
 
     def why_unavailable(self):
         return None
@@ -67,8 +68,12 @@ class HostRuntime(runtime.CudaRuntime):
     def current_stream(self, index):
         return HostStream(7)
 
+    def multiprocessors(self, index):
+        return 8
+
     def new_stream(self, index):
-        return HostStream(8)
+        HostRuntime.streams += 1
+        return HostStream(HostRuntime.streams)
 
     @property
     def stream_of(self):
@@ -120,6 +125,7 @@ def host_gpu(library_file):
         yield HostDevice()
     finally:
         HostRuntime.captures = False
+        HostRuntime.streams = 7
         runtime.use(cls)
         library._library = loaded
         os.environ.pop("GLYD_CUDA_LIB") if before is None else os.environ.update(GLYD_CUDA_LIB=before)

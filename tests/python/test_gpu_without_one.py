@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import MODELS, load_bf16, same_bits, token_ids
-from glyd.gpu import ahead, exactness, experts_check, packs, runtime
+from glyd.gpu import ahead, exactness, experts_check, packs, runtime, side
 from glyd.hf import experts, finish, tensors
 from gpu_host import DECODED, EXPERTS, FUSED, UNPACK, HostRuntime, HostStream, packed_linear, whole_numbers
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -170,9 +170,17 @@ def test_products_of_one_input_run_side_by_side_in_a_graph(device, bias):
     with device.counting(FUSED) as fused:
         assert same_bits(model(x), expected)
     assert fused == [3]
-    assert HostStream.log == [("record", 7), ("wait", 8, 1), ("record", 8), ("wait", 7, 3)]
+    begin = [("record", 7), ("wait", 8, 1), ("wait", 9, 1)]
+    assert HostStream.log == [*begin, ("record", 8), ("wait", 7, 4), ("record", 9), ("wait", 7, 6)]
     assert model.q_proj.glyd_group.done is None
     assert [module.glyd_count() for module in (model.q_proj, model.k_proj, model.v_proj)] == [2, 2, 2]
+
+
+def test_products_share_the_multiprocessors_by_their_rows():
+    assert side.share([4096, 1024, 1024], 132) == [88, 22, 22]
+    assert side.share([12288, 12288], 132) == [66, 66]
+    assert side.share([100, 7], 132) == [124, 8]
+    assert side.share([8, 8, 100000], 4) == [1, 1, 3]  # the launches then take turns
 
 
 @torch.no_grad()

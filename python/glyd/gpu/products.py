@@ -23,7 +23,7 @@ BUFFER_TOO_SMALL = 11  # GLYD_ERROR_BUFFER_TOO_SMALL: the call would have to dec
 MOST_REMEMBERED = 4096  # numbers of tokens whose route a product remembers
 
 # glyd_cuda_linear_call as bytes: a call's own copy, so that threads may share a product.
-CALL = struct.Struct("=8Q2I3Q")
+CALL = struct.Struct("=8Q2I3QI4x")
 CALL_BYTES = ctypes.sizeof(_capi_cuda.LinearCall)
 assert CALL.size == CALL_BYTES
 
@@ -88,6 +88,7 @@ class Product:
             self.device.workspace(stream) if workspace is None else workspace.data_ptr(),
             self.device.workspace_bytes,
             stream,
+            0,
         )
         status = self.linear(self.handle, call)
         if status:
@@ -175,8 +176,9 @@ class Product:
         self.calls += 1
         return y
 
-    def launch_into(self, y, x, bias, tokens, free, matrix=0, stream=None, early=True):
-        """Runs the library's product, on the current stream unless another is given; gives its status."""
+    def launch_into(self, y, x, bias, tokens, free, matrix=0, stream=None, early=True, multiprocessors=0):
+        """Runs the library's product, on the current stream and all multiprocessors unless other is given; gives its
+        status."""
         stream = self.stream_of(self.index) if stream is None else stream
         return self.linear(
             self.handle,
@@ -194,6 +196,7 @@ class Product:
                 self.device.workspace(stream),
                 self.device.workspace_bytes,
                 stream,
+                multiprocessors,
             ),
         )
 

@@ -53,6 +53,9 @@ class CudaRuntime:
         """(free, all) bytes."""
         return torch.cuda.mem_get_info(index)
 
+    def multiprocessors(self, index):
+        return torch.cuda.get_device_properties(index).multi_processor_count
+
     def current_stream(self, index):
         return torch.cuda.current_stream(index)
 
@@ -103,13 +106,14 @@ class Device:
         self.index = index
         self.torch_device = torch_device(index)
         self.number = index if runtime.type == "cuda" else -1  # Tensor.get_device() of what lies here
+        self.multiprocessors = runtime.multiprocessors(index)
         self.verdicts = {}  # (rows, cols, tokens, bias) -> whether the fused product gave torch's bits
         self._seen = set()
         self.workspace_bytes = 0
         self._workspaces = {}  # stream -> tensor
         self._retired = []
         self._ahead = None
-        self._side = None  # a stream
+        self._sides = []  # streams
         self._lock = threading.RLock()
         options = _capi_cuda.CudaOptions(device=index, full_precision_reduction=runtime.full_precision_reduction())
         context = ctypes.c_void_p()
@@ -138,17 +142,19 @@ class Device:
     def stream(self):
         return runtime.stream_of(self.index)
 
-    def make_side_stream(self):
-        """Gets a second stream and its workspace ready, for graphs that are captured from now on."""
+    def make_side_streams(self, count):
+        """Gets more streams and their workspaces ready, for graphs that are captured from now on."""
         with self._lock:
-            if self._side is None:
-                self._side = runtime.new_stream(self.index)
-            self.workspace(self._side.cuda_stream)
+            while len(self._sides) < count:
+                self._sides.append(runtime.new_stream(self.index))
+            for side in self._sides:
+                self.workspace(side.cuda_stream)
 
-    def side_stream(self):
-        """The second stream, if its workspace is ready: one made during a capture would be another's, too."""
-        ready = self._side is not None and self._side.cuda_stream in self._workspaces
-        return self._side if ready else None
+    def side_streams(self, count):
+        """So many more streams, if their workspaces are ready: one made during a capture would be another's, too."""
+        sides = self._sides[:count]
+        ready = len(sides) == count and all(side.cuda_stream in self._workspaces for side in sides)
+        return sides if ready else None
 
     def need_workspace(self, pack_handle):
         """Makes the workspaces large enough for the fused products of this pack. Not while a graph is captured."""
@@ -161,8 +167,7 @@ class Device:
                 self._workspaces.clear()
             if not runtime.capturing(self.index):
                 self._capture_workspace()
-                if self._side is not None:
-                    self.make_side_stream()
+                self.make_side_streams(len(self._sides))
 
     def workspace(self, stream):
         """The address of the workspace of a stream.

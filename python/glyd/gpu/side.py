@@ -1,7 +1,8 @@
-"""Products of one input side by side: k and v on a second stream while q runs, in captured CUDA graphs.
+"""Products of one input side by side, q, k and v or gate and up, in captured CUDA graphs: each on a stream of its own
+and on a share of the multiprocessors, so that together they take as long as one product of all their rows.
 
-Each product keeps its own launch and so its own order of sums: the bits are those of one after another. Small matrices
-leave multiprocessors idle, which others can use. Outside of graphs the host is what takes longest, and events would
+Each product keeps its own launch and so its own order of sums: the bits are those of one after another. Outside of
+graphs the host is what takes longest, and events would
 cost it more than they save: there each product runs by itself. Graphs of torch.compile call ops and never come here: an
 output that waits for its module would be memory of the graph that torch does not know of.
 """
@@ -14,7 +15,12 @@ from .products import BUFFER_TOO_SMALL
 from .runtime import device_of, on_gpu, runtime
 
 # Children of one module that multiply one input, in the order in which models call them.
-TOGETHER = (("q_proj", "k_proj", "v_proj"), ("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
+TOGETHER = (
+    ("q_proj", "k_proj", "v_proj"),
+    ("query", "key", "value"),
+    ("q_lin", "k_lin", "v_lin"),
+    ("gate_proj", "up_proj"),
+)
 
 
 class Group:
@@ -47,16 +53,22 @@ class Group:
         device = leader.glyd_fast.device
         if len(others) < len(self.followers) or not all(can_run(m, x, tokens, device) for m in (leader, *others)):
             return None
-        side = device.side_stream()
-        if side is None:
+        sides = device.side_streams(len(others))
+        if sides is None:
             return None
         current = runtime.current_stream(device.index)
-        outputs = {m: x.new_empty((*x.shape[:-1], m.glyd_fast.rows)) for m in (*others, leader)}
-        side.wait_event(current.record_event())
-        # The first on a stream waits for all that was before; the next may begin to fetch its weights.
-        ran = {m: launch(m, outputs[m], x, tokens, side.cuda_stream, place > 0) for place, m in enumerate(others)}
-        ran[leader] = launch(leader, outputs[leader], x, tokens, current.cuda_stream, True)
-        current.wait_event(side.record_event())
+        members = (leader, *others)
+        outputs = {m: x.new_empty((*x.shape[:-1], m.glyd_fast.rows)) for m in members}
+        shares = dict(zip(members, share([m.glyd_fast.rows for m in members], device.multiprocessors), strict=True))
+        before = current.record_event()
+        ran = {}
+        for m, side in zip(others, sides, strict=True):
+            side.wait_event(before)
+            # The first on a stream waits for all that was before.
+            ran[m] = launch(m, outputs[m], x, tokens, side.cuda_stream, False, shares[m])
+        ran[leader] = launch(leader, outputs[leader], x, tokens, current.cuda_stream, True, shares[leader])
+        for side in sides:
+            current.wait_event(side.record_event())
         outputs = {module: y for module, y in outputs.items() if ran[module]}
         y = outputs.pop(leader, None)
         self.done = (x, x._version, outputs) if outputs else None
@@ -80,10 +92,18 @@ def can_run(module, x, tokens, device):
     )
 
 
-def launch(module, y, x, tokens, stream, early):
+def share(rows, multiprocessors):
+    """Multiprocessors for each of several products of one input, by their rows: all of them, the first the odd ones."""
+    shares = [max(1, multiprocessors * part // sum(rows)) for part in rows]
+    shares[0] = max(1, multiprocessors - sum(shares[1:]))
+    return shares
+
+
+def launch(module, y, x, tokens, stream, early, multiprocessors):
     """Whether it was launched: a product that would have to decode is not."""
     product = module.glyd_fast
-    status = product.launch_into(y, x, module._parameters["bias"], tokens, product.free, 0, stream, early)
+    bias = module._parameters["bias"]
+    status = product.launch_into(y, x, bias, tokens, product.free, 0, stream, early, multiprocessors)
     if status == BUFFER_TOO_SMALL:
         return False
     product.check(status)
@@ -105,7 +125,7 @@ def link(model):
                 group = Group(children)
                 for child in children:
                     child.__dict__["glyd_group"] = group
-                device_of(packs[0]).make_side_stream()
+                device_of(packs[0]).make_side_streams(len(names) - 1)
 
 
 def unlink(model):

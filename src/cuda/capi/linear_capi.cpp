@@ -24,6 +24,7 @@ Result<cuda::LinearCall> read_call(const glyd_cuda_linear_call* call) {
   wanted.exact = given.any_order == 0, wanted.early = given.early_launch != 0;
   wanted.workspace = given.workspace, wanted.workspace_bytes = given.workspace_bytes;
   wanted.stream = stream_of(given.stream);
+  wanted.multiprocessors = given.multiprocessors;
   return wanted;
 }
 

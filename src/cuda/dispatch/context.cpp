@@ -97,9 +97,11 @@ double decoding_clocks(const Grid& grid, uint32_t tokens) {
   return (decode + std::max(read, multiply) + 2) * kClocksAMicrosecond;
 }
 
-std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint32_t splits, const Context& context) {
+std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint32_t splits, uint32_t multiprocessors,
+                                const Context& context) {
   const ContextOptions& options = context.options();
-  const DeviceLimits& limits = context.device().limits;
+  DeviceLimits limits = context.device().limits;
+  if (multiprocessors != 0) limits.multiprocessors = std::min(limits.multiprocessors, multiprocessors);
   const bool any = options.kernel == KernelChoice::kAuto;
   if (options.kernel == KernelChoice::kGeneric) {
     const auto plan = plan_generic(header, tokens, splits, limits);
@@ -123,7 +125,8 @@ std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint3
       candidates.add({*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)}, clocks_of(*plan));
     }
   }
-  if (any && tokens > kMostNarrowTokens && candidates.clocks() > decoding_clocks(header.grid, tokens))
+  if (any && tokens > kMostNarrowTokens && multiprocessors == 0 &&
+      candidates.clocks() > decoding_clocks(header.grid, tokens))
     return std::nullopt;
   return candidates.best();
 }
@@ -267,12 +270,12 @@ bool DevicePack::may_route(uint64_t tokens) const {
          tokens <= (context_.options().kernel == KernelChoice::kAuto ? kMostWideTokens : kMostFusedTokens);
 }
 
-const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits) {
+const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits, uint32_t multiprocessors) {
   if (!may_route(tokens)) return nullptr;
   const std::lock_guard lock(mutex_);
-  const std::pair key{tokens, splits};
+  const std::array<uint64_t, 3> key{tokens, splits, multiprocessors};
   if (const auto found = routes_.find(key); found != routes_.end()) return &found->second;
-  const auto route = plan_route(header_, static_cast<uint32_t>(tokens), splits, context_);
+  const auto route = plan_route(header_, static_cast<uint32_t>(tokens), splits, multiprocessors, context_);
   if (!route || route->kernel == nullptr) return nullptr;
   if (route->sums_outside() && (route->arrival_bytes > kPartialBytes || route->sum_bytes > most_outside_bytes())) {
     return nullptr;

@@ -101,8 +101,9 @@ class DevicePack {
   // second call on.
   const Route* exact_route(uint64_t tokens, bool bias);
   const Route* free_route(uint64_t tokens);
-  // A route with this many splits, whatever the verdicts; null where the kernel cannot serve it.
-  const Route* route_of_splits(uint64_t tokens, uint32_t splits);
+  // A route with this many splits, whatever the verdicts, on so many multiprocessors (0: all); null where the kernel
+  // cannot serve it.
+  const Route* route_of_splits(uint64_t tokens, uint32_t splits, uint32_t multiprocessors = 0);
   // Whether so many tokens can have a fused route at all.
   bool may_route(uint64_t tokens) const;
   // The most bytes of sums that a route may keep behind the first kPartialBytes of a workspace.
@@ -122,7 +123,7 @@ class DevicePack {
   std::array<std::atomic<const Route*>, 2 * (kMostNarrowTokens + 1)> exact_{};
   std::array<std::atomic<const Route*>, kMostNarrowTokens + 1> free_{};
   std::mutex mutex_;
-  std::map<std::pair<uint64_t, uint32_t>, Route> routes_;  // by tokens and splits
+  std::map<std::array<uint64_t, 3>, Route> routes_;  // by tokens, splits and multiprocessors
 };
 
 }  // namespace glyd::cuda

@@ -183,8 +183,10 @@ Result<void> linear(DevicePack& pack, const LinearCall& call) {
   const Grid& grid = pack.header().grid;
   if (call.tokens == 0 || grid.rows == 0) return Ok{};
   if (grid.cols == 0) return unsupported("linear: a matrix without columns");
-  const Route* const route =
-      call.exact ? pack.exact_route(call.tokens, call.bias != nullptr) : pack.free_route(call.tokens);
+  const Route* route = call.exact ? pack.exact_route(call.tokens, call.bias != nullptr) : pack.free_route(call.tokens);
+  if (route != nullptr && call.multiprocessors != 0) {
+    if (const Route* part = pack.route_of_splits(call.tokens, route->splits(), call.multiprocessors)) route = part;
+  }
   if (route != nullptr && fused_can_take(pack, *route, call)) return launch_fused(pack, *route, call);
   return decode_and_multiply(pack, call);
 }

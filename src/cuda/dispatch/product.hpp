@@ -17,6 +17,7 @@ struct LinearCall {
   void* workspace = nullptr;
   uint64_t workspace_bytes = 0;
   cudaStream_t stream = nullptr;
+  uint32_t multiprocessors = 0;  // that a fused kernel takes at most; 0: all
 };
 
 enum class RouteKind { kFused, kDecode };
