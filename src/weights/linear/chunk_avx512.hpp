@@ -8,9 +8,9 @@ namespace glyd::avx512 {
 
 inline __m512i load_line(const void* p) { return _mm512_loadu_si512(p); }
 
-template <size_t kBytes>
+template <size_t kBytes, int kLocality>
 inline void prefetch_lines(const uint8_t* p) {
-  GLYD_UNROLL for (size_t i = 0; i < kBytes; i += 64) _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T0);
+  GLYD_UNROLL for (size_t i = 0; i < kBytes; i += 64) __builtin_prefetch(p + i, 0, kLocality);
 }
 
 // High words in one register, four of each of a row's four lanes, joined with the low plane's 64 bytes: the first of
@@ -22,8 +22,9 @@ inline __m512i join_high(__m512i words, __m512i rotation) {
 }
 
 // put(g, pair, first, second) for g = 0-7 and both pairs of steps: 16 words each, lane 4g + q's weights of the step in
-// words 4q to 4q + 3. Asks the caches for the kChunkBytes at `ahead`.
-template <typename Put>
+// words 4q to 4q + 3. Asks the caches, by kLocality (3: the first-level one too, 2: the second), for the kChunkBytes at
+// `ahead`.
+template <int kLocality, typename Put>
 inline void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, Put put) {
   const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
   const __m512i m0 = _mm512_set1_epi32(0x60606060), m1 = _mm512_set1_epi32(0x18181818),
@@ -38,7 +39,7 @@ inline void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, Put put) {
     const __m512i t01 = _mm512_ternarylogic_epi32(_mm512_srli_epi32(x1, 2), m1, _mm512_and_si512(x0, m0), 0xea);
     const __m512i t = _mm512_ternarylogic_epi32(_mm512_srli_epi32(x2, 4), m2, t01, 0xea);
     GLYD_UNROLL for (size_t g = 0; g < 4; ++g) {
-      prefetch_lines<fast::kChunkBytes / 8>(ahead + (4 * half + g) * (fast::kChunkBytes / 8));
+      prefetch_lines<fast::kChunkBytes / 8, kLocality>(ahead + (4 * half + g) * (fast::kChunkBytes / 8));
       const __m512i at = _mm512_add_epi32(pick, _mm512_set1_epi32(static_cast<int>(4 * g)));
       const size_t row = 4 * half + g;
       const __m512i low0 = load_line(chunk + 64 * row), low1 = load_line(chunk + 512 + 64 * row);

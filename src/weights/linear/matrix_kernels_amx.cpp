@@ -30,6 +30,10 @@ constexpr TileConfig kConfig;
 
 constexpr long kLine = 64;  // bytes between a tile's rows in memory
 
+// What is fetched ahead goes to the second-level cache: the first one is full of tiles before its turn comes. (Two
+// threads, 64 tokens: 7.3 ms against 8.8 and 9.6 in the same minutes.)
+constexpr int kAheadLocality = 2;
+
 // g++'s tile instructions do not say that they read memory.
 inline void settle_stores() { __asm__ volatile("" ::: "memory"); }
 
@@ -81,7 +85,7 @@ void multiply_strips(const MultiplyArgs& args) {
   const uint8_t* ahead = args.ahead;
   const auto fetch = [&] {
     if (ahead == nullptr) return;
-    avx512::prefetch_lines<kAheadBytes>(ahead);
+    avx512::prefetch_lines<kAheadBytes, kAheadLocality>(ahead);
     ahead += kAheadBytes;
   };
   size_t s = 0;
@@ -155,7 +159,7 @@ void arrange_x(PairOrder order, const uint16_t* x, size_t x_stride, size_t token
 // Rows g and g + 8 of two steps stand by turns in their words: parted, a row's words are in the order kFours.
 void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, uint16_t offset, uint16_t* tile) {
   const __m512i offsets = _mm512_set1_epi16(static_cast<int16_t>(offset));
-  avx512::decode_chunk(chunk, ahead, [=](size_t g, size_t pair, __m512i first, __m512i second) {
+  avx512::decode_chunk<kAheadLocality>(chunk, ahead, [=](size_t g, size_t pair, __m512i first, __m512i second) {
     const __m512 a = _mm512_castsi512_ps(_mm512_add_epi16(first, offsets)),
                  b = _mm512_castsi512_ps(_mm512_add_epi16(second, offsets));
     uint16_t* out = tile + g * kUnitTileCols + pair * kUnitCols;
