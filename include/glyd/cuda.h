@@ -115,8 +115,8 @@ typedef struct glyd_cuda_linear_call {
   void* workspace;
   uint64_t workspace_bytes;
   void* stream;
-  uint32_t multiprocessors; /* 0: all. Else a fused kernel takes at most so many, that products on other streams, with
-                               workspaces of their own, may run beside it; the order of sums is the same */
+  uint32_t multiprocessors; /* 0: all. Else a fused kernel takes at most so many (two at least), that products on other
+                               streams, with workspaces of their own, may run beside it; the sums are the same */
 } glyd_cuda_linear_call;
 
 /* y = x W^T (+ bias). Sums in fp32, one rounding to bf16. Exact products run fused only where glyd_cuda_prepare has

@@ -88,6 +88,33 @@ TEST_F(LinearCapiTest, UnpackMatrix) {
   EXPECT_EQ(glyd_cuda_unpack_matrix(nullptr, 0, nullptr, nullptr), GLYD_ERROR_INVALID_ARGUMENT);
 }
 
+// A share of the multiprocessors changes no bit, however small it is.
+TEST_F(LinearCapiTest, AShareOfTheMultiprocessors) {
+  const Grid grid{1, 2048, 4096};
+  const Pack& packed = pack(grid, false, Layout::kFast);
+  uint64_t bytes = 0;
+  ASSERT_EQ(glyd_cuda_linear_workspace(packed.handle, &bytes, nullptr), GLYD_OK);
+  void* const room = workspace(bytes);
+  for (const uint64_t tokens : {1, 8, 16, 24, 64, 100, 200}) {
+    ASSERT_EQ(glyd_cuda_prepare(packed.handle, &tokens, 1, 0), GLYD_OK) << glyd_cuda_last_error();
+    glyd_cuda_linear_call call{};
+    call.struct_size = sizeof call;
+    call.x = upload(make_values(matrix_kind("Gaussian"), tokens * grid.cols, grid.cols, tokens));
+    call.tokens = tokens, call.x_stride = grid.cols;
+    call.y = upload(Values(tokens * grid.rows));
+    call.y_stride = grid.rows;
+    call.workspace = room, call.workspace_bytes = bytes;
+    ASSERT_EQ(glyd_cuda_linear(packed.handle, &call), GLYD_OK) << glyd_cuda_last_error();
+    const Values expected = read(call.y, tokens * grid.rows);
+    for (const uint32_t share : {1u, 2u, 22u, 131u, 1000u}) {
+      call.multiprocessors = share;
+      ASSERT_EQ(cudaMemset(call.y, 0, tokens * grid.rows * 2), cudaSuccess);
+      ASSERT_EQ(glyd_cuda_linear(packed.handle, &call), GLYD_OK) << glyd_cuda_last_error();
+      EXPECT_EQ(read(call.y, tokens * grid.rows), expected) << tokens << " tokens, " << share << " multiprocessors";
+    }
+  }
+}
+
 // Query, key and value of one input, of other sizes, one without a bias and one in another layout.
 TEST_F(LinearCapiTest, AGroupIsItsMembers) {
   const uint64_t tokens = 5, cols = 1024;

@@ -8,6 +8,7 @@ namespace glyd::cuda {
 namespace {
 
 constexpr DeviceLimits kH200{132, 232448}, kSmall{16, 101376};
+constexpr DeviceLimits kShare{22, 232448}, kLeast{2, 232448};  // of an H200, beside other products
 
 PackHeader header_of(uint64_t rows, uint64_t cols, uint32_t slot_bytes) {
   PackHeader header;
@@ -35,7 +36,7 @@ void for_each_case(const Body& body) {
   for (const auto& [rows, cols] : kShapes) {
     for (const uint32_t splits : kSplits) {
       for (const uint32_t slot_bytes : {0u, 48u, 336u}) {
-        for (const DeviceLimits& limits : {kH200, kSmall}) {
+        for (const DeviceLimits& limits : {kH200, kSmall, kShare, kLeast}) {
           SCOPED_TRACE(testing::Message()
                        << rows << " x " << cols << ", splits " << splits << ", slots " << slot_bytes);
           body(header_of(rows, cols, slot_bytes), splits, limits);
@@ -54,6 +55,12 @@ TEST(PlanTest, NarrowPlansCoverAndFit) {
       ++planned;
       expect_all_chunks(*plan);
       EXPECT_EQ(plan->units, plan->strips * plan->splits);
+      // Blocks share the units by a multiplication, as the kernel does it.
+      const auto first = [&](uint32_t block) {
+        return static_cast<uint32_t>(uint64_t{plan->units * block} * plan->unit_magic >> 32);
+      };
+      EXPECT_EQ(first(0), 0u);
+      EXPECT_EQ(first(plan->blocks), plan->units);
       EXPECT_LE(plan->shared_bytes, limits.shared_bytes);
       EXPECT_LE(plan->workers(), most_workers(token_tile(tokens), plan->splits > 1));
       EXPECT_EQ(plan->ring_at % 128, 0u);

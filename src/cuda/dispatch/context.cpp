@@ -101,7 +101,8 @@ std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint3
                                 const Context& context) {
   const ContextOptions& options = context.options();
   DeviceLimits limits = context.device().limits;
-  if (multiprocessors != 0) limits.multiprocessors = std::min(limits.multiprocessors, multiprocessors);
+  // Plans share units by 2^32 / blocks, and pairs of blocks: two at least.
+  if (multiprocessors != 0) limits.multiprocessors = std::clamp(multiprocessors, 2u, limits.multiprocessors);
   const bool any = options.kernel == KernelChoice::kAuto;
   if (options.kernel == KernelChoice::kGeneric) {
     const auto plan = plan_generic(header, tokens, splits, limits);
