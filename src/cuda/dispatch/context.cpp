@@ -1,5 +1,6 @@
 #include "dispatch/context.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
