@@ -14,6 +14,8 @@ namespace {
 // Codes adapt to their block; blocks of levels with codes are cut where that pays.
 constexpr size_t kLargestBlock = 256 << 10;
 constexpr size_t block_bytes(Level level) { return level == Level::kDefault ? 128 << 10 : kLargestBlock; }
+// What blocks are cut at: a finer cut is found more slowly.
+constexpr size_t piece_bytes(Level level) { return level == Level::kUltra ? 32 << 10 : 64 << 10; }
 
 std::unique_ptr<MatchFinder> make_finder(Level level) {
   switch (level) {
@@ -43,7 +45,7 @@ bool all_equal(ByteSpan bytes) {
 }  // namespace
 
 struct UnitEncoder::State {
-  explicit State(Level l) : level(l), finder(make_finder(l)) {}
+  explicit State(Level l) : level(l), finder(make_finder(l)), coded(piece_bytes(l)) {}
   Level level;
   std::unique_ptr<MatchFinder> finder;
   std::span<const Sequence> sequences;

@@ -113,7 +113,7 @@ std::optional<Classes> find_classes(ByteSpan symbols, const Histogram& counts, s
   }
   std::stable_sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) { return counts[a] > counts[b]; });
   std::optional<Classes> best;
-  for (const size_t count : {size_t{2}, size_t{4}}) {
+  for (const size_t count : {size_t{2}, size_t{3}, size_t{4}}) {
     Classes classes;
     classes.count = count;
     if (!cluster(pairs, order, classes)) continue;
@@ -246,7 +246,7 @@ size_t SymbolEncoder::write(StreamKind kind, ByteSpan symbols, uint8_t* out) {
   const size_t lanes = static_cast<size_t>(stream_lanes(symbols.size()));
   const size_t plain_bits = std::min(old_bits, new_bits);
   if (seek_classes && symbols.size() >= kLeastForClasses) {
-    const size_t most_bits = std::min(plain_bits - plain_bits / 128, 8 * (symbols.size() - symbols.size() / 64 - 64));
+    const size_t most_bits = std::min(plain_bits - plain_bits / 512, 8 * (symbols.size() - symbols.size() / 64 - 64));
     if (const auto classes = find_classes(symbols, counts, most_bits)) {
       uint8_t* const to = header(StreamMode::kClasses);
       return static_cast<size_t>(write_classes(*classes, symbols, to) - out);

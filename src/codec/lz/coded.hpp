@@ -31,11 +31,10 @@ struct PieceEnd {
   size_t sequences, bytes, tokens, literals, offsets;
 };
 
-// Blocks are cut at pieces of about this many bytes.
-inline constexpr size_t kPieceBytes = 64 << 10;
-
 class CodedWriter {
  public:
+  // Blocks are cut at pieces of about so many bytes.
+  explicit CodedWriter(size_t piece_bytes) : piece_bytes_(piece_bytes) {}
   // Most bytes that a block of `raw_bytes` takes, with what the writer may scribble behind.
   static size_t bound(size_t raw_bytes) { return raw_bytes + raw_bytes / 2 + 4096; }
   // Turns the block `raw` with these sequences into the streams below.
@@ -50,6 +49,7 @@ class CodedWriter {
   std::span<const PieceEnd> pieces() const { return pieces_; }  // the last is the block's end
 
  private:
+  size_t piece_bytes_;
   CodedScratch scratch_;
   size_t run_count_ = 0, length_count_ = 0;
   std::vector<PieceEnd> pieces_;

@@ -70,7 +70,7 @@ void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
   pieces_.clear();
   const uint8_t* from = raw.data();
   const uint8_t* const raw_end = from + raw.size();
-  const uint8_t* piece_end = from + kPieceBytes;
+  const uint8_t* piece_end = from + piece_bytes_;
   uint8_t* literal = s.literals.data();
   uint8_t* token = s.tokens.data();
   uint32_t *offset = s.offsets.data(), *run_value = s.runs.data(), *length = s.lengths.data();
@@ -80,7 +80,7 @@ void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
                        .tokens = static_cast<size_t>(token - s.tokens.data()),
                        .literals = static_cast<size_t>(literal - s.literals.data()),
                        .offsets = static_cast<size_t>(offset - s.offsets.data())});
-    piece_end = from + kPieceBytes;
+    piece_end = from + piece_bytes_;
   };
   Recent recent;
   uint32_t skipped = 0;  // bytes that become literals of the next sequence
@@ -112,7 +112,8 @@ void CodedWriter::gather(ByteSpan raw, std::span<const Sequence> sequences) {
     *length = excess - length_code;
     length += length_code == kTokenLengthEscape;
     *token++ = static_cast<uint8_t>(kind << 6 | length_code << 2 | run_code);
-    if (GLYD_UNLIKELY(from >= piece_end) && raw_end - from >= static_cast<ptrdiff_t>(kPieceBytes / 2)) end_piece(i + 1);
+    if (GLYD_UNLIKELY(from >= piece_end) && raw_end - from >= static_cast<ptrdiff_t>(piece_bytes_ / 2))
+      end_piece(i + 1);
   }
   std::memcpy(literal, from, static_cast<size_t>(raw_end - from));
   literal += raw_end - from;

@@ -9,14 +9,15 @@
 namespace glyd::codec {
 namespace {
 
-constexpr int kDepth = 48;                  // strings looked at for each position
+constexpr int kDepth = 40;                  // strings looked at for each position
 constexpr uint32_t kChunkBytes = 64 << 10;  // prices are learned anew from each
-constexpr int kFirstPasses = 4;        // over a unit's first chunk, which knows no prices; others: two and one by turns
-constexpr uint32_t kEnough = 256;      // inside such a match, no others are looked for
-constexpr uint32_t kEveryLength = 40;  // lengths of a match that are tried: all up to here,
-constexpr uint32_t kTail = 32;         // and all from so much below the whole on
-constexpr uint32_t kMostGap = 8;       // literals between a match and one with the same offset, seen as one step
-constexpr uint32_t kGapMatches = 3;    // of new offsets, so many longest matches are looked behind
+constexpr int kFirstPasses = 4;             // over a unit's first chunk, which knows no prices
+constexpr int kPasses = 2;                  // over others
+constexpr uint32_t kEnough = 256;           // inside such a match, no others are looked for
+constexpr uint32_t kEveryLength = 40;       // lengths of a match that are tried: all up to here,
+constexpr uint32_t kTail = 32;              // and all from so much below the whole on
+constexpr uint32_t kMostGap = 12;           // literals between a match and one with the same offset, seen as one step
+constexpr uint32_t kGapMatches = 6;         // of new offsets, so many longest matches are looked behind
 constexpr uint32_t kUnreached = UINT32_MAX;
 
 // How a position is reached most cheaply: by a literal if `length` is 0, else by a match; or by a match of `before`, a
@@ -212,7 +213,7 @@ std::span<const Sequence> OptimalFinder::find(size_t begin, size_t end) {
   for (uint32_t chunk = from; chunk < to;) {
     const uint32_t chunk_end = to - chunk < 2 * kChunkBytes ? to : chunk + kChunkBytes;
     const size_t earlier = sequences.size();
-    for (int pass = chunk == 0 ? kFirstPasses : (chunk & kChunkBytes) != 0 ? 2 : 1; pass > 0; --pass) {
+    for (int pass = chunk == 0 ? kFirstPasses : kPasses; pass > 0; --pass) {
       sequences.resize(earlier);
       relax(chunk, chunk_end, first_match_.data() + (chunk - from), state);
       trace(chunk_end - chunk, sequences);

@@ -19,7 +19,7 @@ void price_table(const Table& counts, size_t symbols, Table& prices) {
 }
 
 void age(Table& counts) {
-  for (uint32_t& c : counts) c /= 2;
+  for (uint32_t& c : counts) c /= 4;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ class Prices {
   Prices() { reset(); }
   // Plausible counts before anything is known.
   void reset();
-  // Counts of a parse; older ones keep half of their weight.
+  // Counts of a parse; older ones keep a quarter of their weight.
   void learn(const uint8_t* raw, std::span<const Sequence> sequences, const uint32_t* recent_offsets);
 
   uint32_t literal(uint8_t byte) const { return literals_[byte]; }

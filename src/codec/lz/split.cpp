@@ -10,8 +10,8 @@
 namespace glyd::codec {
 namespace {
 
-constexpr uint64_t kBlockBits = 60 * 8;  // headers, sizes of lanes
-constexpr uint64_t kSymbolBits = 5;      // of a code's table, for each symbol that occurs
+constexpr uint64_t kBlockBits = 80 * 8;  // headers, sizes of lanes
+constexpr uint64_t kSymbolBits = 6;      // of a code's table, for each symbol that occurs
 
 // What a block's codes would be made from.
 struct Statistics {
