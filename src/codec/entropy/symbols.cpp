@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "codec/entropy/fixed_log2.hpp"
-#include "codec/kernels/basics.hpp"
+#include "codec/kernels/code_writer.hpp"
 
 namespace glyd::codec {
 namespace {
@@ -14,28 +14,15 @@ constexpr size_t kLeastCoded = 16;
 constexpr size_t kMostTableBytes = 200;
 constexpr size_t kLeastForClasses = 2048;
 
-// The symbol before picks the code: codes[0] first. Five codes of 11 bits and a rest of 7 fit the register.
+// The symbol before picks the code: codes[0] first.
 uint8_t* encode_lane_by_class(const HuffmanCodes* codes, const uint8_t* class_of, const uint8_t* symbols, size_t count,
                               uint8_t* out) {
-  uint64_t held = 0;
-  unsigned bits = 0;
   const HuffmanCodes* code = codes;
-  const auto put = [&](uint8_t symbol) {
-    held |= uint64_t{(*code)[symbol] >> kCodeBitsBelow} << bits;
-    bits += (*code)[symbol] & ((1u << kCodeBitsBelow) - 1);
+  return write_codes(symbols, count, out, [&](uint8_t symbol) {
+    const uint32_t found = (*code)[symbol];
     code = codes + class_of[symbol];
-  };
-  size_t i = 0;
-  for (; i + 5 <= count; i += 5) {
-    for (size_t k = 0; k < 5; ++k) put(symbols[i + k]);
-    store64(out, held);
-    out += bits >> 3;
-    held >>= bits & ~7u;
-    bits &= 7;
-  }
-  for (; i < count; ++i) put(symbols[i]);
-  for (; bits > 0; held >>= 8, bits = bits < 8 ? 0 : bits - 8) *out++ = static_cast<uint8_t>(held);
-  return out;
+    return found;
+  });
 }
 
 // A 3-byte size, the lanes' sizes, the lanes. By classes, if there are any.

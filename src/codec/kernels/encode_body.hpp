@@ -6,6 +6,7 @@
 
 #include "codec/format.hpp"
 #include "codec/kernels/basics.hpp"
+#include "codec/kernels/code_writer.hpp"
 #include "codec/kernels/kernels.hpp"
 
 namespace glyd::codec {
@@ -39,26 +40,8 @@ inline uint8_t* pack_bits(const uint32_t* values, const uint8_t* codes, size_t c
   return out;
 }
 
-// Five codes of 11 bits and a rest of 7 fit the register.
 inline uint8_t* encode_lane(const uint32_t* codes, const uint8_t* symbols, size_t count, uint8_t* out) {
-  uint64_t held = 0;
-  uint32_t bits = 0;
-  const auto put = [&](uint8_t symbol) __attribute__((always_inline)) {
-    const uint32_t code = codes[symbol];
-    held |= uint64_t{code >> kCodeBitsBelow} << bits;
-    bits += code & ((1u << kCodeBitsBelow) - 1);
-  };
-  size_t i = 0;
-  for (; i + 5 <= count; i += 5) {
-    for (size_t k = 0; k < 5; ++k) put(symbols[i + k]);
-    store64(out, held);
-    out += bits >> 3;
-    held >>= bits & ~7u;
-    bits &= 7;
-  }
-  for (; i < count; ++i) put(symbols[i]);
-  for (; bits > 0; held >>= 8, bits = bits < 8 ? 0 : bits - 8) *out++ = static_cast<uint8_t>(held);
-  return out;
+  return write_codes(symbols, count, out, [codes](uint8_t symbol) { return codes[symbol]; });
 }
 
 }  // namespace

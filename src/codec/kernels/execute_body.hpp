@@ -15,6 +15,14 @@ namespace {
 
 constexpr size_t kOvershoot = 64;
 
+// How much of a block may be written by whole vectors: what ends at least kOvershoot before the unit's end.
+template <typename Block>
+GLYD_KERNEL_INLINE size_t bytes_before_overshoot(const Block& in) {
+  const auto unit_left = static_cast<size_t>(in.writable_end - in.out);
+  const auto block_bytes = static_cast<size_t>(in.out_end - in.out);
+  return unit_left < kOvershoot ? 0 : unit_left - kOvershoot < block_bytes ? unit_left - kOvershoot : block_bytes;
+}
+
 // A match of offset below 16: widens the period to at least 8, then copies eights. Writes up to 15 bytes past the end.
 GLYD_KERNEL_INLINE void copy_near(uint8_t* out, uint32_t offset, size_t length) {
   const uint8_t* from = out - offset;
@@ -91,12 +99,7 @@ inline bool execute_bytes(const BytesBlock& in) {
   const uint8_t* offsets = in.offsets;
   const uint8_t* lengths = in.lengths;
   uint8_t* out = in.out;
-  const size_t unit_left = static_cast<size_t>(in.writable_end - in.out);
-  const size_t block_bytes = static_cast<size_t>(in.out_end - in.out);
-  const size_t fast_bytes = unit_left < kOvershoot                 ? 0
-                            : unit_left - kOvershoot < block_bytes ? unit_left - kOvershoot
-                                                                   : block_bytes;
-  const uint8_t* const fast_end = in.out + fast_bytes;
+  const uint8_t* const fast_end = in.out + bytes_before_overshoot(in);
   // A run's copy loads 16 bytes at a time from the literals.
   const size_t literal_room = static_cast<size_t>(in.readable - in.literals);
   const size_t literal_bytes = static_cast<size_t>(in.literals_end - in.literals);

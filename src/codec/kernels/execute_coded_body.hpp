@@ -158,13 +158,7 @@ inline bool execute_coded(const CodedBlock& in) {
   const uint8_t* const literals_end = in.literals_end;
   const uint8_t* const window = in.window_begin;
   uint8_t* out = in.out;
-  // Fast while a batch ends at least kOvershoot before the unit's end.
-  const size_t unit_left = static_cast<size_t>(in.writable_end - in.out);
-  const size_t block_bytes = static_cast<size_t>(in.out_end - in.out);
-  const size_t fast_bytes = unit_left < kOvershoot                 ? 0
-                            : unit_left - kOvershoot < block_bytes ? unit_left - kOvershoot
-                                                                   : block_bytes;
-  const size_t fast_end = static_cast<size_t>(in.out - window) + fast_bytes;
+  const size_t fast_end = static_cast<size_t>(in.out - window) + bytes_before_overshoot(in);
   BatchReader reader(in);
   Batch batch;
   for (size_t left = static_cast<size_t>(in.tokens_end - in.tokens); left != 0;) {
