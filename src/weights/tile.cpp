@@ -45,9 +45,7 @@ void load_tile(const TensorSource& source, uint64_t strip, uint64_t step_begin, 
   } else {
     for (uint64_t r = 0; r < rows; ++r) {
       const uint16_t* from = values + (row_begin + r) * grid.cols + col_begin;
-      // The record after this one: sixteen rows at once are more than hardware follows. Past the end it does nothing.
-      for (uint64_t c = 0; c < cols; c += 32)
-        __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from + c) + 2 * cols));
+      fetch_next_piece(from, 2 * cols);
       std::memcpy(out + r * kTileStride, from, 2 * cols);
     }
   }

@@ -7,6 +7,13 @@
 
 namespace glyd {
 
+// Asks for what follows `bytes` of a row, as much again: sixteen rows at once, a piece of each, are more than hardware
+// follows. Past the end of memory it does nothing.
+inline void fetch_next_piece(const void* row, uint64_t bytes) {
+  const auto next = reinterpret_cast<uintptr_t>(row) + bytes;
+  for (uint64_t b = 0; b < bytes; b += 64) __builtin_prefetch(reinterpret_cast<const void*>(next + b));
+}
+
 // out[c * out_stride + r] = from[r * from_stride + c], cache-friendly at any size. `from` holds bf16 values at any
 // alignment.
 void transpose_tile(const void* from, uint64_t from_stride, uint64_t rows, uint64_t cols, uint16_t* out,

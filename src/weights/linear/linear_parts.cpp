@@ -16,13 +16,11 @@ static_assert(kWorkspaceBytes <= 256 << 10 && kMargin >= kReadBefore && kPackHea
 constexpr uint64_t kThreadProducts = uint64_t{1}
                                      << 17;  // weights times tokens that are worth waking another thread for
 
-// Rows of a raw matrix, a piece of each. The next piece is fetched: sixteen rows at once are more than hardware
-// follows.
+// Rows of a raw matrix, a piece of each.
 void copy_rows(const uint8_t* from, uint64_t row_bytes, uint64_t rows, uint64_t bytes, uint16_t* out) {
   for (uint64_t r = 0; r < rows; ++r) {
     const uint8_t* row = from + r * row_bytes;
-    for (uint64_t b = 0; b < bytes; b += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(row) + bytes + b));
+    fetch_next_piece(row, bytes);
     std::memcpy(out + r * kTileStride, row, bytes);
   }
 }
