@@ -75,14 +75,14 @@ void measure_decoding(const Parts& parts, const MatrixKernels* unit) {
   const ShiftedRecords records(open, kernels);
   if (unit != nullptr) {
     parts.measure("decode for the units", 0, kRecords, [&] {
-      for (uint64_t r = 0; r < kRecords; ++r) (void)records.decode(0, r, *unit, {}, tile);
+      for (uint64_t r = 0; r < kRecords; ++r) (void)records.decode(records.place_of(0, r), r, *unit, {}, {}, tile);
     });
     const uint8_t* planes = open.array(fast::kPlanes).data();
     parts.measure("decode for the units, no patches", 0, kRecords, [&] {
       for (uint64_t r = 0; r < kRecords; ++r) {
         const uint8_t *first = planes + r * fast::kRecordBytes, *second = first + fast::kChunkBytes;
-        unit->decode_chunk(first, first, 0, tile);
-        unit->decode_chunk(second, second, 0, tile + kUnitTileCols / 2);
+        unit->decode_chunk({first, first, first, 0, tile}, {});
+        unit->decode_chunk({second, second, second, 0, tile + kUnitChunkCols}, {});
       }
     });
   }
@@ -94,31 +94,30 @@ void measure_decoding(const Parts& parts, const MatrixKernels* unit) {
 
 void measure_unit(const Parts& parts, const MatrixKernels& kernels) {
   constexpr size_t kSteps = kUnitTileCols / kUnitCols;
-  alignas(64) static uint16_t tiles[kQuadStrips * kStripRows * kUnitTileCols], y[64 * 16];
+  alignas(64) static uint16_t tile[kStripRows * kUnitTileCols], y[64 * 16];
   alignas(64) static uint16_t x[kSteps * kMostTokenTiles * kXTileValues];
-  alignas(64) static float sums[kMostTokenTiles * kQuadSums];
+  alignas(64) static float sums[kSetSums];
   const auto source = gaussian_bf16(64 * kCols, 9, 1);
   for (const uint64_t tokens : {8, 32, 64}) {
-    const uint64_t token_tiles = (tokens + 15) / 16;
+    const uint64_t token_tiles = (tokens + 15) / 16, strips = strips_of_set(token_tiles);
     parts.measure("arrange x, 36 strips share it", tokens, 36,
                   [&] { kernels.arrange_x(PairOrder::kFours, source.data(), kCols, tokens, 128, x); });
     const auto multiply = [&](bool in_and_out) {
-      for (uint64_t t = 0; t < token_tiles; ++t) {
-        if (in_and_out) kernels.load_sums(sums + t * kQuadSums);
-        kernels.multiply({.tiles = tiles,
-                          .strips = kQuadStrips,
+      if (in_and_out) kernels.load_sums(sums);
+      for (uint64_t s = 0; s < strips; ++s) {
+        kernels.multiply({.tile = tile,
                           .tile_cols = kUnitTileCols,
                           .steps = kSteps,
-                          .x = x + t * kXTileValues,
-                          .x_step = token_tiles * kXTileValues,
-                          .ahead = nullptr,
+                          .x = x,
+                          .token_tiles = token_tiles,
+                          .strip = s,
                           .sums = sums});
-        if (in_and_out) kernels.store_sums(sums + t * kQuadSums);
       }
+      if (in_and_out) kernels.store_sums(sums);
     };
     kernels.open();
-    parts.measure("multiply a stage", tokens, kQuadStrips, [&] { multiply(false); });
-    parts.measure("multiply a stage, sums in and out", tokens, kQuadStrips, [&] { multiply(true); });
+    parts.measure("multiply a set", tokens, strips, [&] { multiply(false); });
+    parts.measure("multiply a set, sums in and out", tokens, strips, [&] { multiply(true); });
     kernels.close();
     parts.measure("finish a strip", tokens, kRecords, [&] {
       kernels.finish({.sums = sums, .tokens = tokens, .rows = 16, .bias = nullptr, .y = y, .y_stride = 16});

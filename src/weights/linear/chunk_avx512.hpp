@@ -23,9 +23,9 @@ inline __m512i join_high(__m512i words, __m512i rotation) {
 
 // put(g, pair, first, second) for g = 0-7 and both pairs of steps: 16 words each, lane 4g + q's weights of the step in
 // words 4q to 4q + 3. Asks the caches, by kLocality (3: the first-level one too, 2: the second), for the kChunkBytes at
-// `ahead`.
-template <int kLocality, typename Put>
-inline void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, Put put) {
+// `ahead`. after_half(0) and (1): halves of the work are done.
+template <int kLocality, typename Put, typename AfterHalf>
+inline void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, Put put, AfterHalf after_half) {
   const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
   const __m512i m0 = _mm512_set1_epi32(0x60606060), m1 = _mm512_set1_epi32(0x18181818),
                 m2 = _mm512_set1_epi32(0x06060606);
@@ -48,6 +48,7 @@ inline void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, Put put) {
       put(row, 0, _mm512_unpacklo_epi8(low0, high0), _mm512_unpackhi_epi8(low0, high0));
       put(row, 1, _mm512_unpacklo_epi8(low1, high1), _mm512_unpackhi_epi8(low1, high1));
     }
+    after_half(half);
   }
 }
 

@@ -105,12 +105,14 @@ void reduce_fragments(const float* sums, float* out) {
 }
 
 void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
-  avx512::decode_chunk<3>(chunk, chunk + kPrefetchAhead,
-                          [tile](size_t row, size_t pair, __m512i first, __m512i second) {
-                            uint16_t* out = tile + row * kTileStride + pair * 2 * kFragmentStep;
-                            _mm512_store_si512(out, first);
-                            _mm512_store_si512(out + kFragmentStep, second);
-                          });
+  avx512::decode_chunk<3>(
+      chunk, chunk + kPrefetchAhead,
+      [tile](size_t row, size_t pair, __m512i first, __m512i second) {
+        uint16_t* out = tile + row * kTileStride + pair * 2 * kFragmentStep;
+        _mm512_store_si512(out, first);
+        _mm512_store_si512(out + kFragmentStep, second);
+      },
+      [](size_t) {});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // subnormal numbers, in or out, count as zero.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,23 +29,32 @@ constexpr size_t place_of_pair(PairOrder order, size_t pair) {
   return order == PairOrder::kColumns ? pair : pair % 4 * 4 + pair / 4;
 }
 
-// Four strips, a quad, are multiplied together: one x tile serves all four, and the units work on one's sums while they
-// wait for another's. A quad's sums: [token tiles][strips of the quad] sum tiles.
-inline constexpr size_t kQuadStrips = 4;
-inline constexpr size_t kQuadSums = kQuadStrips * kSumTileValues;  // of a token tile
+// The units hold four sum tiles, those of a set of strips: one strip's of up to four token tiles, two strips' of two,
+// or four strips' of one. In memory: [strips of the set][token tiles] sum tiles, and always the place of four.
+inline constexpr size_t kSetTiles = 4, kSetSums = kSetTiles * kSumTileValues;
+static_assert(kMostTokenTiles == kSetTiles);
+constexpr size_t strips_of_set(size_t token_tiles) { return kSetTiles / token_tiles; }
 
-// Decoded records of a quad's strips times a token tile.
+// Steps of a strip's decoded record times all token tiles.
 struct MultiplyArgs {
-  const uint16_t* tiles;     // [strips][16][tile_cols] weights
-  size_t strips, tile_cols;  // 1-4; a multiple of kUnitCols
-  size_t steps;              // of kUnitCols columns; at most tile_cols holds
-  const uint16_t* x;         // the first step's x tile
-  size_t x_step;             // values between the steps' x tiles
-  const uint8_t* ahead;      // bytes to ask the caches for meanwhile, kAheadBytes a step; or null
-  float* sums;               // the token tile's, where load_sums had them
+  const uint16_t* tile;  // [16][tile_cols] weights
+  size_t tile_cols;      // a multiple of kUnitCols
+  size_t steps;          // of kUnitCols columns; at most tile_cols holds
+  const uint16_t* x;     // [steps][token_tiles] x tiles
+  size_t token_tiles;    // 1-4
+  size_t strip;          // which of the set's, whose sums load_sums took
+  float* sums;           // the set's
 };
-inline constexpr size_t kAheadBytes = 6 * 64;
-static_assert(4 * kAheadBytes >= fast::kChunkBytes);
+
+// The first of the steps, at most `count`, which `args` has no longer.
+inline MultiplyArgs take_steps(MultiplyArgs& args, size_t count) {
+  MultiplyArgs taken = args;
+  taken.steps = args.steps < count ? args.steps : count;
+  args.tile += taken.steps * kUnitCols;
+  args.x += taken.steps * args.token_tiles * kXTileValues;
+  args.steps -= taken.steps;
+  return taken;
+}
 
 inline constexpr size_t kUnitTileCols = fast::kRecordSteps * kStepCols;  // of decoded records of `fast`
 
@@ -56,8 +66,27 @@ constexpr uint32_t place_in_unit_tile(uint32_t place) {
 inline constexpr uint32_t kUnitChunkCols = kUnitTileCols / 2;
 inline constexpr uint32_t kExponentBit = 7;  // of a bf16 value, the lowest
 
+// A full chunk of layout `fast` to kStepsOfChunk steps of a tile of kUnitTileCols columns, in the order kFours, patches
+// not applied.
+struct DecodeArgs {
+  const uint8_t* chunk;
+  const uint8_t *soon, *ahead;  // kChunkBytes to ask the first-level and the second-level cache for
+  uint16_t offset;              // added to each value: the shift of the exponents where they stand in it
+  uint16_t* tile;
+};
+inline constexpr size_t kStepsOfChunk = kUnitChunkCols / kUnitCols;
+
+// What makes an unshifted value of the window a patch's: added, modulo 2^16.
+struct PatchAdditions {
+  std::array<uint16_t, 5 * 8> of_code;  // [class][the exponent's lowest three bits]; a fifth class adds nothing
+  // Of the classes whose addition is the same whatever the bits, all but kZeroClass as a rule, that one.
+  std::array<uint16_t, 4> of_class;
+  bool by_class;  // all but kZeroClass are such
+};
+inline constexpr uint32_t kZeroClass = fast::class_of_upper(0);
+
 struct FinishArgs {
-  const float* sums;  // the strip's of the first token tile; kQuadSums apart
+  const float* sums;  // the strip's
   size_t tokens, rows;
   const uint16_t* bias;  // of the rows, or null
   uint16_t* y;
@@ -70,14 +99,13 @@ struct MatrixKernels {
   void (*close)();
   // x[tokens][cols] to out[steps][token tiles] x tiles; zero where there is no column or no token.
   void (*arrange_x)(PairOrder order, const uint16_t* x, size_t x_stride, size_t tokens, size_t cols, uint16_t* out);
-  // A full chunk of layout `fast`, patches not applied, to two steps of a tile of kUnitTileCols columns, in the order
-  // kFours. `offset`, the shift of the exponents where they stand in a value, is added to each. Asks the caches for the
-  // kChunkBytes at `ahead`.
-  void (*decode_chunk)(const uint8_t* chunk, const uint8_t* ahead, uint16_t offset, uint16_t* tile);
+  // A full chunk decoded; meanwhile, steps of another tile multiplied, as many as a chunk has or fewer: vector
+  // instructions and units work at once only where they stand close together.
+  void (*decode_chunk)(const DecodeArgs& args, const MultiplyArgs& meanwhile);
   // Adds to the values of such a tile what makes them those of their patches: a slot's entries, `first` of the first
-  // chunk's and all - first of the second's. additions[class][the exponent's lowest three bits]; a fifth class is zero.
-  void (*patch)(const uint8_t* entries, uint32_t first, uint32_t all, const uint16_t* additions, uint16_t* tile);
-  // The units hold the sums of a quad and token tile from load_sums to store_sums, which name the same memory.
+  // chunk's and all - first of the second's.
+  void (*patch)(const uint8_t* entries, uint32_t first, uint32_t all, const PatchAdditions& additions, uint16_t* tile);
+  // The units hold a set's sums from load_sums to store_sums, which name the same memory.
   void (*load_sums)(const float* sums);
   void (*multiply)(const MultiplyArgs& args);
   void (*store_sums)(float* sums);

@@ -1,5 +1,5 @@
-// matrix_kernels_amx.cpp - products on AMX tiles, with AVX-512 around them. Tiles 0-3 hold the sums of a quad's
-// strips, 4 and 5 x, 6 and 7 weights, each of the latter two by turns. All are 16 rows of 64 bytes.
+// matrix_kernels_amx.cpp - products on AMX tiles, with AVX-512 around them. Tiles 0-3 hold a set's sums, 4 and 5 x, 6
+// and 7 weights, each of the latter two by turns. All are 16 rows of 64 bytes.
 #include "weights/linear/matrix_kernels.hpp"
 
 #if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #define GLYD_UNROLL _Pragma("GCC unroll 16")  // arrays must stay in registers
 
@@ -58,60 +59,83 @@ void store_sums(float* sums) {
   _tile_stored(3, sums + 3 * kSumTileValues, kLine);
 }
 
-// A step, its x tile in tile kX. Macros, since g++ wants a tile's number written out.
-#define GLYD_MULTIPLY(strip, number, x_number)                          \
-  do {                                                                  \
-    if constexpr (kStrips > strip) {                                    \
-      _tile_loadd(number, weights + (strip)*strip_values, weight_line); \
-      _tile_dpbf16ps(strip, number, x_number);                          \
-    }                                                                   \
+// Macros, since g++ wants a tile's number written out.
+#define GLYD_MULTIPLY(sum, weight_tile, x_tile) \
+  do {                                          \
+    if constexpr ((kSums >> sum & 1) != 0) {    \
+      _tile_loadd(x_tile, x_, kLine);           \
+      _tile_dpbf16ps(sum, weight_tile, x_tile); \
+      x_ += kXTileValues;                       \
+    }                                           \
   } while (false)
-#define GLYD_MULTIPLY_STEP(x_number) \
-  do {                               \
-    _tile_loadd(x_number, x, kLine); \
-    GLYD_MULTIPLY(0, 6, x_number);   \
-    GLYD_MULTIPLY(1, 7, x_number);   \
-    GLYD_MULTIPLY(2, 6, x_number);   \
-    GLYD_MULTIPLY(3, 7, x_number);   \
-    weights += kUnitCols;            \
-    x += args.x_step;                \
+#define GLYD_MULTIPLY_STEP(weight_tile, x_tile, other_x_tile) \
+  do {                                                        \
+    _tile_loadd(weight_tile, weights_, line_);                \
+    GLYD_MULTIPLY(0, weight_tile, x_tile);                    \
+    GLYD_MULTIPLY(1, weight_tile, other_x_tile);              \
+    GLYD_MULTIPLY(2, weight_tile, x_tile);                    \
+    GLYD_MULTIPLY(3, weight_tile, other_x_tile);              \
+    weights_ += kUnitCols;                                    \
   } while (false)
 
-template <size_t kStrips>
-void multiply_strips(const MultiplyArgs& args) {
-  const auto weight_line = static_cast<long>(2 * args.tile_cols);
-  const size_t strip_values = kStripRows * args.tile_cols;
-  const uint16_t *weights = args.tiles, *x = args.x;
-  const uint8_t* ahead = args.ahead;
-  const auto fetch = [&] {
-    if (ahead == nullptr) return;
-    avx512::prefetch_lines<kAheadBytes, kAheadLocality>(ahead);
-    ahead += kAheadBytes;
-  };
-  size_t s = 0;
-  for (; s + 2 <= args.steps; s += 2) {
-    GLYD_MULTIPLY_STEP(4);
-    fetch();
-    GLYD_MULTIPLY_STEP(5);
-    fetch();
-  }
-  if (s < args.steps) GLYD_MULTIPLY_STEP(4);
-}
+// A product step by step, even and odd ones by turns. kSums: a bit for each sum tile of the strip; 0: nothing is done.
+template <unsigned kSums>
+class Steps {
+ public:
+  explicit Steps(const MultiplyArgs& args)
+      : weights_(args.tile), x_(args.x), line_(static_cast<long>(2 * args.tile_cols)) {}
+  void even() { GLYD_MULTIPLY_STEP(6, 4, 5); }
+  void odd() { GLYD_MULTIPLY_STEP(7, 5, 4); }
+
+ private:
+  const uint16_t *weights_, *x_;
+  const long line_;
+};
+template <>
+class Steps<0> {
+ public:
+  explicit Steps(const MultiplyArgs&) {}
+  void even() {}
+  void odd() {}
+};
 #undef GLYD_MULTIPLY
 #undef GLYD_MULTIPLY_STEP
 
+// run.operator()<kSums>() for the sum tiles of the args' strip.
+template <typename Run>
+inline void for_sums(const MultiplyArgs& args, Run run) {
+  if (args.steps == 0) return run.template operator()<0>();
+  switch (((1u << args.token_tiles) - 1) << args.strip * args.token_tiles) {
+    case 0b0001:
+      return run.template operator()<0b0001>();
+    case 0b0010:
+      return run.template operator()<0b0010>();
+    case 0b0100:
+      return run.template operator()<0b0100>();
+    case 0b1000:
+      return run.template operator()<0b1000>();
+    case 0b0011:
+      return run.template operator()<0b0011>();
+    case 0b1100:
+      return run.template operator()<0b1100>();
+    case 0b0111:
+      return run.template operator()<0b0111>();
+    default:
+      return run.template operator()<0b1111>();
+  }
+}
+
 void multiply(const MultiplyArgs& args) {
   settle_stores();
-  switch (args.strips) {
-    case 1:
-      return multiply_strips<1>(args);
-    case 2:
-      return multiply_strips<2>(args);
-    case 3:
-      return multiply_strips<3>(args);
-    default:
-      return multiply_strips<4>(args);
-  }
+  for_sums(args, [&]<unsigned kSums>() {
+    Steps<kSums> product(args);
+    size_t s = 0;
+    for (; s + 2 <= args.steps; s += 2) {
+      product.even();
+      product.odd();
+    }
+    if (s < args.steps) product.even();
+  });
 }
 
 // Words 16 x 16.
@@ -157,20 +181,44 @@ void arrange_x(PairOrder order, const uint16_t* x, size_t x_stride, size_t token
 }
 
 // Rows g and g + 8 of two steps stand by turns in their words: parted, a row's words are in the order kFours.
-void decode_chunk(const uint8_t* chunk, const uint8_t* ahead, uint16_t offset, uint16_t* tile) {
-  const __m512i offsets = _mm512_set1_epi16(static_cast<int16_t>(offset));
-  avx512::decode_chunk<kAheadLocality>(chunk, ahead, [=](size_t g, size_t pair, __m512i first, __m512i second) {
+void decode_chunk(const DecodeArgs& args, const MultiplyArgs& meanwhile) {
+  static_assert(kStepsOfChunk == 2);
+  settle_stores();
+  const __m512i offsets = _mm512_set1_epi16(static_cast<int16_t>(args.offset));
+  const auto put = [offsets, tile = args.tile, soon = args.soon](size_t g, size_t pair, __m512i first, __m512i second) {
+    if (pair == 0) avx512::prefetch_lines<fast::kChunkBytes / 8, 3>(soon + g * (fast::kChunkBytes / 8));
     const __m512 a = _mm512_castsi512_ps(_mm512_add_epi16(first, offsets)),
                  b = _mm512_castsi512_ps(_mm512_add_epi16(second, offsets));
     uint16_t* out = tile + g * kUnitTileCols + pair * kUnitCols;
     _mm512_store_ps(reinterpret_cast<float*>(out), _mm512_shuffle_ps(a, b, 0x88));
     _mm512_store_ps(reinterpret_cast<float*>(out + 8 * kUnitTileCols), _mm512_shuffle_ps(a, b, 0xdd));
+  };
+  for_sums(meanwhile, [&]<unsigned kSums>() {
+    Steps<kSums> product(meanwhile);
+    avx512::decode_chunk<kAheadLocality>(args.chunk, args.ahead, put, [&](size_t half) {
+      if (half == 0) {
+        product.even();
+      } else if (meanwhile.steps == 2) {
+        product.odd();
+      }
+    });
   });
+}
+
+// Entries 0 .. count-1, in eights: tile[places[k]] += addition(k). `places` may name any value behind the last.
+template <typename Addition>
+inline void add_in_eights(uint32_t count, const uint16_t* places, uint16_t* tile, Addition addition) {
+  for (uint32_t i = 0; i < count; i += 8) {
+    GLYD_UNROLL for (uint32_t k = i; k < i + 8; ++k) {
+      uint16_t& value = tile[places[k]];
+      value = static_cast<uint16_t>(value + addition(k, value));
+    }
+  }
 }
 
 // 32 entries at a time; those behind the last get the class that adds nothing. The number of entries is hardly the same
 // twice, and a branch by it would be foretold wrong: so they go in eights.
-void patch(const uint8_t* entries, uint32_t first, uint32_t all, const uint16_t* additions, uint16_t* tile) {
+void patch(const uint8_t* entries, uint32_t first, uint32_t all, const PatchAdditions& additions, uint16_t* tile) {
   constexpr uint32_t kBatch = 32, kBatchBytes = kBatch * 12 / 8;
   alignas(64) static constexpr auto bytes = [] {  // of each entry, the two that hold it
     std::array<uint8_t, 64> at{};
@@ -187,6 +235,8 @@ void patch(const uint8_t* entries, uint32_t first, uint32_t all, const uint16_t*
   }();
   const auto words = [](uint32_t word) { return _mm512_set1_epi16(static_cast<int16_t>(word)); };
   const __m512i odd_down = _mm512_set1_epi32(4 << 16);
+  // [class], again and again
+  const __m512i of_class = _mm512_set1_epi64(static_cast<int64_t>(std::bit_cast<uint64_t>(additions.of_class)));
   alignas(64) uint16_t places[kBatch], rows[kBatch];
   for (uint32_t begin = 0; begin < all; begin += kBatch, entries += kBatchBytes) {
     const uint32_t count = std::min(all - begin, kBatch);
@@ -203,14 +253,20 @@ void patch(const uint8_t* entries, uint32_t first, uint32_t all, const uint16_t*
     place = _mm512_or_si512(place, bits(_mm512_slli_epi16(entry, 9), 0x400));
     place = _mm512_mask_add_epi16(place, second, place, words(kUnitChunkCols));
     _mm512_store_si512(places, _mm512_mask_mov_epi16(_mm512_load_si512(numbers.data()), real, place));
-    const __m512i row = bits(_mm512_srli_epi16(entry, 10 - 3), 3 << 3);
-    _mm512_store_si512(rows, _mm512_mask_mov_epi16(words(4 * 8), real, row));
-    for (uint32_t i = 0; i < count; i += 8) {
-      GLYD_UNROLL for (uint32_t k = i; k < i + 8; ++k) {
-        uint16_t& value = tile[places[k]];
-        value = static_cast<uint16_t>(value + additions[rows[k] + (value >> kExponentBit & 7u)]);
+    if (additions.by_class) {
+      const __m512i zero_class = words(kZeroClass << 10);
+      if (_mm512_mask_cmpeq_epi16_mask(real, bits(entry, 3 << 10), zero_class) == 0) {
+        const __m512i added = _mm512_maskz_permutexvar_epi16(real, _mm512_srli_epi16(entry, 10), of_class);
+        _mm512_store_si512(rows, added);
+        add_in_eights(count, places, tile, [&](uint32_t k, uint16_t) { return rows[k]; });
+        continue;
       }
     }
+    const __m512i row = bits(_mm512_srli_epi16(entry, 10 - 3), 3 << 3);
+    _mm512_store_si512(rows, _mm512_mask_mov_epi16(words(4 * 8), real, row));
+    add_in_eights(count, places, tile, [&](uint32_t k, uint16_t value) {
+      return additions.of_code[rows[k] + (value >> kExponentBit & 7u)];
+    });
   }
 }
 
@@ -232,7 +288,7 @@ void finish(const FinishArgs& args) {
     bias = _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
   }
   for (size_t t = 0; t < args.tokens; t += kUnitTokens) {
-    const float* sums = args.sums + t / kUnitTokens * kQuadSums;
+    const float* sums = args.sums + t / kUnitTokens * kSumTileValues;
     __m512i v[16];
     GLYD_UNROLL for (size_t r = 0; r < 16; ++r) { v[r] = _mm512_load_si512(sums + r * kUnitTokens); }
     transpose(v);

@@ -25,8 +25,10 @@ void arrange_x(PairOrder order, const uint16_t* x, size_t x_stride, size_t token
   }
 }
 
-void decode_chunk(const uint8_t* chunk, const uint8_t*, uint16_t offset, uint16_t* tile) {
-  const uint8_t* high = chunk + fast::low_plane_bytes(fast::kChunkSteps);
+void multiply(const MultiplyArgs& args);
+
+void decode_chunk(const DecodeArgs& args, const MultiplyArgs& meanwhile) {
+  const uint8_t* high = args.chunk + fast::low_plane_bytes(fast::kChunkSteps);
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     uint32_t x[3], words[8];
     for (uint32_t i = 0; i < 3; ++i) x[i] = load_le<uint32_t>(high + i * 128 + lane * 4);
@@ -34,19 +36,20 @@ void decode_chunk(const uint8_t* chunk, const uint8_t*, uint16_t offset, uint16_
     for (uint32_t step = 0; step < fast::kChunkSteps; ++step) {
       for (uint32_t j = 0; j < kLaneWeights; ++j) {
         const uint32_t place = fast::place_of(step, lane, j), top = words[2 * step + j / 4] >> j % 4 * 8 & 0xff;
-        const uint32_t shifted = (top | upper_byte(fast::kWindowUpper)) << 8 | chunk[place];
-        tile[place_in_unit_tile(place)] = static_cast<uint16_t>(shifted + offset);
+        const uint32_t shifted = (top | upper_byte(fast::kWindowUpper)) << 8 | args.chunk[place];
+        args.tile[place_in_unit_tile(place)] = static_cast<uint16_t>(shifted + args.offset);
       }
     }
   }
+  multiply(meanwhile);
 }
 
-void patch(const uint8_t* entries, uint32_t first, uint32_t all, const uint16_t* additions, uint16_t* tile) {
+void patch(const uint8_t* entries, uint32_t first, uint32_t all, const PatchAdditions& additions, uint16_t* tile) {
   for (uint32_t i = 0; i < all; ++i) {
     const uint32_t entry = fast::read_slot_entry(entries - fast::kSlotHeaderBytes, i);
     uint16_t& value = tile[place_in_unit_tile(fast::entry_place(entry)) + (i < first ? 0 : kUnitChunkCols)];
     const uint32_t row = fast::entry_class(entry) & 3;
-    value = static_cast<uint16_t>(value + additions[row * 8 + (value >> kExponentBit & 7u)]);
+    value = static_cast<uint16_t>(value + additions.of_code[row * 8 + (value >> kExponentBit & 7u)]);
   }
 }
 
@@ -67,10 +70,10 @@ void multiply_step(const uint16_t* tile, size_t tile_cols, const uint16_t* x, fl
 }
 
 void multiply(const MultiplyArgs& args) {
-  for (size_t strip = 0; strip < args.strips; ++strip) {
-    const uint16_t* tile = args.tiles + strip * kStripRows * args.tile_cols;
-    for (size_t s = 0; s < args.steps; ++s) {
-      multiply_step(tile + s * kUnitCols, args.tile_cols, args.x + s * args.x_step, args.sums + strip * kSumTileValues);
+  for (size_t s = 0; s < args.steps; ++s) {
+    for (size_t t = 0; t < args.token_tiles; ++t) {
+      multiply_step(args.tile + s * kUnitCols, args.tile_cols, args.x + (s * args.token_tiles + t) * kXTileValues,
+                    args.sums + (args.strip * args.token_tiles + t) * kSumTileValues);
     }
   }
 }
@@ -78,7 +81,7 @@ void multiply(const MultiplyArgs& args) {
 void finish(const FinishArgs& args) {
   for (size_t t = 0; t < args.tokens; ++t) {
     for (size_t r = 0; r < args.rows; ++r) {
-      const float sum = args.sums[t / kUnitTokens * kQuadSums + r * kUnitTokens + t % kUnitTokens];
+      const float sum = args.sums[t / kUnitTokens * kSumTileValues + r * kUnitTokens + t % kUnitTokens];
       args.y[t * args.y_stride + r] = round_to_bf16(args.bias == nullptr ? sum : sum + widen_bf16(args.bias[r]));
     }
   }

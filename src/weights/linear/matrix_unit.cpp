@@ -1,20 +1,20 @@
-// matrix_unit.cpp - a thread takes a group of quads, four strips each. It goes through their columns in blocks: x's
-// columns are put in the units' order, then every quad's records, a stage at a time, are decoded to tiles, which the
-// units take as they are, and multiplied. So an x tile is read once for four strips, and all of a block's x for a
-// group.
+// matrix_unit.cpp - a thread takes a group of sets of strips. It goes through their columns in blocks: x's columns are
+// put in the units' order, then, set by set, record by record, strip by strip, weights are decoded to a tile, which the
+// units take as it is, and multiplied by all tokens. A set's sums stay in the units through the block.
 //
-// Up to 16 tokens the units hold a quad's sums through the block, which most matrices' columns fit in whole. Sums of
-// more tokens go in and out a stage, by the first-level cache.
+// A tile is multiplied when the next one has been decoded: its stores are in the cache by then, and the units have
+// their work in many small pieces. (They become slow where they rest for long: a product of 8 tokens took a quarter
+// longer with four strips' work together.)
 //
-// While a stage is multiplied, token tile by token tile, the next one's strips are decoded between, so that vector
-// instructions and units work at once and no tile is read so soon that its stores are still on their way; and the one
-// after that is fetched, a few lines at a time throughout: a core can wait for no more than some sixteen.
+// What is decoded kAhead tiles later is fetched to the second-level cache, a few lines at a time throughout, since a
+// core can wait for no more than some sixteen; what is next, from there to the first.
 //
 // `fast` is decoded by the units' own kernels, which need a third of the layout's decoder's time; its padding weights
 // are finite. Other layouts come in the order of their columns.
 #include "weights/linear/matrix_unit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "base/parallel.hpp"
@@ -27,21 +27,21 @@ namespace {
 
 static_assert(kTokenBlock == kMostTokenTiles * kUnitTokens);
 
-// A thread's memory: two stages, then x's block and the group's sums, which the second-level cache holds. Of few tokens
-// the block is large, so that sums stay where they are; of many the group is, so that x is arranged for more strips.
-constexpr size_t kFewSumBytes = 64 << 10, kManyXBytes = 64 << 10;
-constexpr size_t stage_bytes(size_t tile_cols) { return kQuadStrips * kStripRows * tile_cols * sizeof(uint16_t); }
-constexpr size_t x_bytes(size_t tile_cols, size_t token_tiles) {
-  return token_tiles == 1 ? kWidenedBytes - 2 * stage_bytes(tile_cols) - kFewSumBytes : kManyXBytes;
+// A thread's memory: two tiles, which the first-level cache holds, then x's block and the group's sums, which the
+// second one does. Of few tokens the block is large, and one for most matrices; of many the group is, so that x is
+// arranged for more strips.
+constexpr size_t kFewSumBytes = 64 << 10, kManyXBytes = 128 << 10;
+constexpr size_t kPairBytes = kTiles * kTileBytes;
+constexpr size_t x_bytes(size_t set_strips) {
+  return set_strips == strips_of_set(1) ? kWidenedBytes - kPairBytes - kFewSumBytes : kManyXBytes;
 }
-constexpr size_t quad_sum_bytes(size_t token_tiles) { return token_tiles * kQuadSums * sizeof(float); }
-constexpr uint64_t group_quads(size_t tile_cols, size_t token_tiles) {
-  const size_t room = kWidenedBytes - 2 * stage_bytes(tile_cols) - x_bytes(tile_cols, token_tiles);
-  return room / quad_sum_bytes(token_tiles);
+constexpr uint64_t group_sets(size_t set_strips) {
+  return (kWidenedBytes - kPairBytes - x_bytes(set_strips)) / (kSetSums * sizeof(float));
 }
-static_assert(group_quads(kTileStride, kMostTokenTiles) > 0);
+static_assert(group_sets(strips_of_set(1)) > 0 && group_sets(strips_of_set(kMostTokenTiles)) > 0);
 static_assert(kTileStride / kUnitCols * kMostTokenTiles * kXTileValues * sizeof(uint16_t) <= kManyXBytes);
 
+constexpr int kAhead = 4;             // tiles
 constexpr uint64_t kLeastRounds = 4;  // groups that each thread takes, so that all end at about the same time
 
 class OpenUnit {
@@ -55,7 +55,7 @@ class OpenUnit {
   const MatrixKernels& kernels_;
 };
 
-// The matrix as tiles for the units.
+// The matrix as tiles for the units. A strip is one of the matrix's, not of the stack's.
 class UnitSource {
  public:
   UnitSource(const OpenPack& pack, uint64_t matrix, const RecordDecoder* decoder, const MatrixKernels& kernels)
@@ -65,27 +65,28 @@ class UnitSource {
 
   const Grid& grid() const { return tiles_.grid(); }
   uint32_t record_cols() const { return tiles_.record_cols(); }
+  bool can_fetch() const { return records_.has_value(); }
   PairOrder order() const { return records_ ? PairOrder::kFours : PairOrder::kColumns; }
   uint64_t cols_of(uint64_t record) const {
     return std::min<uint64_t>(record_cols(), grid().cols - record * record_cols());
   }
 
-  using Ahead = ShiftedRecords::Ahead;
-  // The record's bytes and patches will be wanted soon: asks for the latter, and names the former for `load` to ask
-  // for.
-  Ahead announce(uint64_t strip, uint64_t record) const {
-    if (!records_) return {};
-    records_->fetch_patches(first_strip_ + strip, record);
-    return records_->chunks_of(first_strip_ + strip, record);
+  using Fetch = ShiftedRecords::Fetch;
+  // For sources that can fetch.
+  ShiftedRecords::Place place_of(uint64_t strip, uint64_t record) const {
+    return records_->place_of(first_strip_ + strip, record);
   }
 
   // x is zero behind the last column, so weights there must be numbers, up to a whole step.
-  Result<void> load(uint64_t strip, uint64_t record, const Ahead& ahead, uint16_t* out) const {
+  // `meanwhile`, of another tile, is multiplied.
+  Result<void> load(uint64_t strip, uint64_t record, const Fetch& fetch, const MultiplyArgs& meanwhile,
+                    uint16_t* out) const {
     if (records_) {
-      if (!records_->decode(first_strip_ + strip, record, kernels_, ahead, out))
+      if (!records_->decode(place_of(strip, record), record, kernels_, fetch, meanwhile, out)) [[unlikely]]
         return broken_patches(first_strip_ + strip, record);
       return Ok{};
     }
+    kernels_.multiply(meanwhile);
     GLYD_CHECK(tiles_.load(strip, record, out));
     const uint64_t cols = cols_of(record), whole = round_up<uint64_t>(cols, kUnitCols);
     for (uint64_t r = 0; cols < whole && r < kStripRows; ++r) {
@@ -101,105 +102,114 @@ class UnitSource {
   const uint64_t first_strip_;
 };
 
-// Quads begin .. end-1 of the matrix times some tokens.
+// Sets begin .. end-1 of the matrix times some tokens.
 class GroupProduct {
  public:
   GroupProduct(const UnitSource& source, const LinearArgs& args, const MatrixKernels& kernels, uint64_t begin,
                uint64_t end)
       : source_(source), args_(args), kernels_(kernels), grid_(source.grid()), begin_(begin), end_(end) {}
 
-  // Tokens token .. token+tokens-1.
-  Result<void> run(uint64_t token, uint64_t tokens) {
+  // Tokens token .. token+tokens-1; as many token tiles as the sets are made for, or fewer.
+  Result<void> run(uint64_t set_strips, uint64_t token, uint64_t tokens) {
     token_tiles_ = ceil_div<uint64_t>(tokens, kUnitTokens);
-    const size_t tile_cols = source_.record_cols();
+    set_strips_ = set_strips;
     auto* const memory = reinterpret_cast<uint8_t*>(workspace().tiles);
-    stages_ = reinterpret_cast<uint16_t*>(memory);
-    x_ = reinterpret_cast<uint16_t*>(memory + 2 * stage_bytes(tile_cols));
-    sums_ = reinterpret_cast<float*>(memory + 2 * stage_bytes(tile_cols) + x_bytes(tile_cols, token_tiles_));
-    std::fill_n(sums_, (end_ - begin_) * token_tiles_ * kQuadSums, 0.0f);
-    records_ = ceil_div<uint64_t>(grid_.cols, tile_cols);
-    block_ = x_bytes(tile_cols, token_tiles_) / (tile_cols / kUnitCols * x_step() * sizeof(uint16_t));
+    tiles_ = reinterpret_cast<uint16_t*>(memory);
+    x_ = reinterpret_cast<uint16_t*>(memory + kPairBytes);
+    sums_ = reinterpret_cast<float*>(memory + kPairBytes + x_bytes(set_strips));
+    std::fill_n(sums_, (end_ - begin_) * kSetSums, 0.0f);
+    records_ = ceil_div<uint64_t>(grid_.cols, source_.record_cols());
+    record_x_ = source_.record_cols() / kUnitCols * token_tiles_ * kXTileValues;
+    block_ = x_bytes(set_strips) / (record_x_ * sizeof(uint16_t));
     if (records_ > 0) GLYD_CHECK(multiply(token, tokens));
     finish(token, tokens);
     return Ok{};
   }
 
  private:
-  struct Stage {
-    uint64_t quad, record;
+  // A record of a strip, where the group's work is.
+  struct Place {
+    uint64_t block_begin, block_end, set, record, strip;
+    uint64_t strips_end;  // of the set
   };
-  uint64_t block_begin(const Stage& stage) const { return stage.record / block_ * block_; }
-  uint64_t block_end(const Stage& stage) const { return std::min(records_, block_begin(stage) + block_); }
-  bool is_one(const Stage& stage) const { return stage.quad < end_; }
-  // Block by block, quad by quad, record by record.
-  Stage after(const Stage& stage) const {
-    if (!is_one(stage)) return stage;
-    if (stage.record + 1 < block_end(stage)) return {stage.quad, stage.record + 1};
-    if (stage.quad + 1 < end_) return {stage.quad + 1, block_begin(stage)};
-    return block_end(stage) < records_ ? Stage{begin_, block_end(stage)} : Stage{end_, 0};
+  Place first_of(uint64_t set, uint64_t block_begin) const {
+    const uint64_t strip = set * set_strips_;
+    return {block_begin, std::min(records_, block_begin + block_),
+            set,         block_begin,
+            strip,       std::min(grid_.strips_a_matrix(), strip + set_strips_)};
   }
-  uint64_t strips_of(const Stage& stage) const {
-    return std::min<uint64_t>(kQuadStrips, grid_.strips_a_matrix() - stage.quad * kQuadStrips);
+  bool is_one(const Place& place) const { return place.block_begin < records_; }
+  bool begins_set(const Place& place) const {
+    return place.record == place.block_begin && place.strip == place.set * set_strips_;
+  }
+  bool ends_set(const Place& place) const {
+    return place.record + 1 == place.block_end && place.strip + 1 == place.strips_end;
+  }
+  void advance(Place& place) const {
+    if (++place.strip < place.strips_end || !is_one(place)) return;
+    place.strip = place.set * set_strips_;
+    if (++place.record < place.block_end) return;
+    place = place.set + 1 < end_ ? first_of(place.set + 1, place.block_begin) : first_of(begin_, place.block_end);
   }
 
   Result<void> multiply(uint64_t token, uint64_t tokens) {
-    Stage stage{begin_, 0};
-    for (uint64_t s = 0; s < kQuadStrips; ++s) GLYD_CHECK(load(stage, s, announce(after(stage), s), 0));
-    for (uint64_t turn = 0; is_one(stage); stage = after(stage), ++turn) {
-      if (stage.quad == begin_ && stage.record == block_begin(stage)) arrange_x(stage, token, tokens);
-      GLYD_CHECK(multiply_stage(stage, turn));
+    Place next = first_of(begin_, 0), ahead = next;
+    for (int i = 0; i < kAhead; ++i) advance(ahead);
+    std::optional<Place> decoded;
+    uint64_t turn = 0;
+    for (; is_one(next); ++turn) {
+      const Place now = next;
+      advance(next);
+      const MultiplyArgs product = decoded ? begin_product(*decoded, tile(turn - 1)) : MultiplyArgs{};
+      GLYD_CHECK(source_.load(now.strip, now.record, fetch_of(next, ahead), product, tile(turn)));
+      if (decoded) end_product(*decoded);
+      decoded = now;
+      if (now.set == begin_ && begins_set(now)) arrange_x(now, token, tokens);
+      advance(ahead);
     }
+    kernels_.multiply(begin_product(*decoded, tile(turn - 1)));
+    end_product(*decoded);
     return Ok{};
   }
 
-  void arrange_x(const Stage& stage, uint64_t token, uint64_t tokens) const {
-    const uint64_t col = stage.record * source_.record_cols();
-    const uint64_t cols = std::min(block_end(stage) * source_.record_cols(), grid_.cols) - col;
+  UnitSource::Fetch fetch_of(const Place& next, const Place& ahead) const {
+    UnitSource::Fetch fetch{};
+    if (!source_.can_fetch()) return fetch;
+    if (is_one(next)) fetch.soon = source_.place_of(next.strip, next.record).planes;
+    if (is_one(ahead)) {
+      const auto place = source_.place_of(ahead.strip, ahead.record);
+      __builtin_prefetch(place.slot);
+      fetch.ahead = place.planes;
+    }
+    return fetch;
+  }
+
+  MultiplyArgs begin_product(const Place& place, const uint16_t* tile) const {
+    float* const sums = set_sums(place.set);
+    if (begins_set(place)) kernels_.load_sums(sums);
+    return {.tile = tile,
+            .tile_cols = source_.record_cols(),
+            .steps = ceil_div<uint64_t>(source_.cols_of(place.record), kUnitCols),
+            .x = x_ + (place.record - place.block_begin) * record_x_,
+            .token_tiles = token_tiles_,
+            .strip = place.strip - place.set * set_strips_,
+            .sums = sums};
+  }
+  void end_product(const Place& place) const {
+    if (ends_set(place)) kernels_.store_sums(set_sums(place.set));
+  }
+
+  void arrange_x(const Place& place, uint64_t token, uint64_t tokens) const {
+    const uint64_t col = place.block_begin * source_.record_cols();
+    const uint64_t cols = std::min(place.block_end * source_.record_cols(), grid_.cols) - col;
     kernels_.arrange_x(source_.order(), args_.x + token * args_.x_stride + col, args_.x_stride, tokens, cols, x_);
   }
 
-  Result<void> multiply_stage(const Stage& stage, uint64_t turn) const {
-    const Stage next = after(stage), ahead = after(next);
-    const bool first = stage.record == block_begin(stage), last = stage.record + 1 == block_end(stage);
-    const uint64_t steps = source_.record_cols() / kUnitCols;
-    for (uint64_t t = 0; t < token_tiles_; ++t) {
-      float* const sums = quad_sums(stage.quad) + t * kQuadSums;
-      // Of what is to be fetched, the units' share is half of the first strip that is decoded after them.
-      const uint64_t strip = t * kQuadStrips / token_tiles_, end = (t + 1) * kQuadStrips / token_tiles_;
-      UnitSource::Ahead bytes = announce(ahead, strip);
-      if (first || token_tiles_ > 1) kernels_.load_sums(sums);
-      kernels_.multiply({.tiles = tile(turn, 0),
-                         .strips = strips_of(stage),
-                         .tile_cols = source_.record_cols(),
-                         .steps = ceil_div<uint64_t>(source_.cols_of(stage.record), kUnitCols),
-                         .x = x_ + (stage.record - block_begin(stage)) * steps * x_step() + t * kXTileValues,
-                         .x_step = x_step(),
-                         .ahead = bytes[0],
-                         .sums = sums});
-      if (last || token_tiles_ > 1) kernels_.store_sums(sums);
-      bytes[0] = nullptr;
-      for (uint64_t s = strip; s < end; ++s) {
-        GLYD_CHECK(load(next, s, s == strip ? bytes : announce(ahead, s), turn + 1));
-      }
-    }
-    return Ok{};
-  }
-
-  UnitSource::Ahead announce(const Stage& stage, uint64_t s) const {
-    if (!is_one(stage) || s >= strips_of(stage)) return {};
-    return source_.announce(stage.quad * kQuadStrips + s, stage.record);
-  }
-
-  Result<void> load(const Stage& stage, uint64_t s, const UnitSource::Ahead& ahead, uint64_t turn) const {
-    if (!is_one(stage) || s >= strips_of(stage)) return Ok{};
-    return source_.load(stage.quad * kQuadStrips + s, stage.record, ahead, tile(turn, s));
-  }
-
   void finish(uint64_t token, uint64_t tokens) const {
-    const uint64_t last = std::min(grid_.strips_a_matrix(), end_ * kQuadStrips);
-    for (uint64_t strip = begin_ * kQuadStrips; strip < last; ++strip) {
+    const uint64_t last = std::min(grid_.strips_a_matrix(), end_ * set_strips_);
+    for (uint64_t strip = begin_ * set_strips_; strip < last; ++strip) {
       const uint64_t row = strip * kStripRows;
-      kernels_.finish({.sums = quad_sums(strip / kQuadStrips) + strip % kQuadStrips * kSumTileValues,
+      kernels_.finish({.sums = set_sums(strip / set_strips_) + strip % set_strips_ * token_tiles_ * kSumTileValues,
                        .tokens = tokens,
                        .rows = std::min<uint64_t>(kStripRows, grid_.rows - row),
                        .bias = args_.bias == nullptr ? nullptr : args_.bias + row,
@@ -208,20 +218,19 @@ class GroupProduct {
     }
   }
 
-  uint64_t x_step() const { return token_tiles_ * kXTileValues; }
-  uint16_t* tile(uint64_t turn, uint64_t s) const {
-    return stages_ + (turn % 2 * kQuadStrips + s) * kStripRows * source_.record_cols();
-  }
-  float* quad_sums(uint64_t quad) const { return sums_ + (quad - begin_) * token_tiles_ * kQuadSums; }
+  uint16_t* tile(uint64_t turn) const { return tiles_ + turn % kTiles * kTileValues; }
+  float* set_sums(uint64_t set) const { return sums_ + (set - begin_) * kSetSums; }
 
   const UnitSource& source_;
   const LinearArgs& args_;
   const MatrixKernels& kernels_;
   const Grid& grid_;
   const uint64_t begin_, end_;
-  uint16_t *stages_ = nullptr, *x_ = nullptr;
+  uint16_t *tiles_ = nullptr, *x_ = nullptr;
   float* sums_ = nullptr;
-  uint64_t token_tiles_ = 0, records_ = 0, block_ = 0;  // a block's records
+  uint64_t token_tiles_ = 0, set_strips_ = 0;
+  uint64_t records_ = 0, block_ = 0;  // of a strip, of a block
+  uint64_t record_x_ = 0;             // values of x, arranged, of a record
 };
 
 }  // namespace
@@ -235,19 +244,18 @@ Result<void> multiply_by_matrix_unit(const OpenPack& pack, const LinearArgs& arg
     GLYD_TRY(decoder, ops.open(pack, Check::kTrust));
   }
   const UnitSource source(pack, args.matrix, decoder.get(), kernels);
-  const uint64_t quads = ceil_div<uint64_t>(grid.strips_a_matrix(), kQuadStrips);
+  const uint64_t most_tiles = ceil_div<uint64_t>(std::min(args.tokens, kTokenBlock), kUnitTokens);
+  const uint64_t set_strips = strips_of_set(most_tiles), sets = ceil_div(grid.strips_a_matrix(), set_strips);
   const int used = useful_threads(grid, args.tokens, threads);
   const auto shares = static_cast<uint64_t>(used);
-  const uint64_t most_tiles = ceil_div<uint64_t>(std::min(args.tokens, kTokenBlock), kUnitTokens);
-  const uint64_t rounds =
-      std::max(kLeastRounds, ceil_div(quads, group_quads(source.record_cols(), most_tiles) * shares));
+  const uint64_t rounds = std::max(kLeastRounds, ceil_div(sets, group_sets(set_strips) * shares));
   FirstError failure;
-  parallel_for(quads, ceil_div(quads, rounds * shares), used, [&](uint64_t begin, uint64_t end) {
+  parallel_for(sets, ceil_div(sets, rounds * shares), used, [&](uint64_t begin, uint64_t end) {
     GroupProduct product(source, args, kernels, begin, end);
     const OpenUnit unit(kernels);
     for (uint64_t token = 0; token < args.tokens; token += kTokenBlock) {
       const uint64_t tokens = std::min<uint64_t>(kTokenBlock, args.tokens - token);
-      if (Result<void> result = product.run(token, tokens); !result) {
+      if (Result<void> result = product.run(set_strips, token, tokens); !result) {
         failure.keep(begin, std::move(result));
         return;
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "format/bf16.hpp"
 #include "format/fast_patch.hpp"
@@ -27,6 +28,15 @@ void complete_chunk(const uint8_t* chunk, uint32_t steps, uint8_t* full) {
   }
   std::memcpy(full + fast::low_plane_bytes(fast::kChunkSteps), chunk + fast::low_plane_bytes(steps),
               fast::chunk_bytes(steps) - fast::low_plane_bytes(steps));
+}
+
+// A record's two chunks as they stand, or, where it has fewer steps, completed in `scratch`.
+inline const uint8_t* whole_chunks(const uint8_t* planes, uint32_t steps, uint8_t (&scratch)[fast::kRecordBytes]) {
+  if (steps == fast::kRecordSteps) [[likely]]
+    return planes;
+  complete_chunk(planes, fast::chunk_steps(steps, 0), scratch);
+  complete_chunk(planes + fast::kChunkBytes, fast::chunk_steps(steps, 1), scratch + fast::kChunkBytes);
+  return scratch;
 }
 
 // patch(place, upper) for entries begin .. end. Two entries are three bytes; an odd one begins in the middle of such a
@@ -92,7 +102,14 @@ ShiftedRecords::ShiftedRecords(const OpenPack& pack, const LinearKernels& kernel
       unit_patches_[upper * 8 + (base + code) % 8] = static_cast<uint16_t>((exponent - base - code) << kExponentBit);
     }
   }
-  for (size_t i = 0; i < 4; ++i) std::copy_n(&unit_patches_[kUpperOfClass[i] * 8], 8, &class_patches_[i * 8]);
+  class_patches_.by_class = true;
+  for (size_t i = 0; i < 4; ++i) {
+    const std::span<const uint16_t, 8> of_code(&unit_patches_[kUpperOfClass[i] * 8], 8);
+    std::ranges::copy(of_code, &class_patches_.of_code[i * 8]);
+    class_patches_.of_class[i] = of_code[0];
+    const bool same = std::ranges::all_of(of_code, [&](uint16_t addition) { return addition == of_code[0]; });
+    class_patches_.by_class &= same || i == kZeroClass;
+  }
 }
 
 Error broken_patches(uint64_t strip, uint64_t record) {
@@ -100,12 +117,7 @@ Error broken_patches(uint64_t strip, uint64_t record) {
 }
 
 const uint8_t* ShiftedRecords::planes(uint64_t strip, uint64_t record, uint8_t (&scratch)[fast::kRecordBytes]) const {
-  const uint32_t steps = fast::steps_of_record(steps_, record);
-  const uint8_t* planes = planes_.data() + strip * strip_bytes_ + record * fast::kRecordBytes;
-  if (steps == fast::kRecordSteps) return planes;
-  complete_chunk(planes, fast::chunk_steps(steps, 0), scratch);
-  complete_chunk(planes + fast::kChunkBytes, fast::chunk_steps(steps, 1), scratch + fast::kChunkBytes);
-  return scratch;
+  return whole_chunks(place_of(strip, record).planes, fast::steps_of_record(steps_, record), scratch);
 }
 
 bool ShiftedRecords::decode(uint64_t strip, uint64_t record, uint16_t* tile) const {
@@ -120,39 +132,32 @@ bool ShiftedRecords::decode(uint64_t strip, uint64_t record, uint16_t* tile) con
   });
 }
 
-bool ShiftedRecords::decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, const Ahead& ahead,
-                            uint16_t* tile) const {
+bool ShiftedRecords::decode(const Place& place, uint64_t record, const MatrixKernels& unit, const Fetch& fetch,
+                            MultiplyArgs meanwhile, uint16_t* tile) const {
+  const uint32_t steps = fast::steps_of_record(steps_, record);
   alignas(64) uint8_t scratch[fast::kRecordBytes];
-  const uint8_t* chunks = planes(strip, record, scratch);
-  const auto decode = [&](uint32_t chunk) {
-    const uint8_t* bytes = chunks + chunk * fast::kChunkBytes;
-    unit.decode_chunk(bytes, ahead[chunk] == nullptr ? bytes : ahead[chunk], unit_offset_,
-                      tile + chunk * kUnitChunkCols);
-  };
-  decode(0);
-  if (fast::steps_of_record(steps_, record) > fast::kChunkSteps) decode(1);
+  const uint8_t* chunks = whole_chunks(place.planes, steps, scratch);
+  const uint8_t* soon = fetch.soon == nullptr ? chunks : fetch.soon;
+  const uint8_t* ahead = fetch.ahead == nullptr ? chunks : fetch.ahead;
+  for (uint32_t chunk = 0; chunk < 2 && fast::chunk_steps(steps, chunk) > 0; ++chunk) {
+    const size_t at = chunk * fast::kChunkBytes;
+    const MultiplyArgs part = take_steps(meanwhile, kStepsOfChunk);
+    unit.decode_chunk({.chunk = chunks + at,
+                       .soon = soon + at,
+                       .ahead = ahead + at,
+                       .offset = unit_offset_,
+                       .tile = tile + chunk * kUnitChunkCols},
+                      part);
+  }
+  unit.multiply(meanwhile);
   if (slot_bytes_ == 0) return true;
-  uint8_t slot_scratch[fast::kMostSlotBytes + kSlotReadAhead];
-  const auto entries = read_slot(slot(strip, record, slot_scratch));
+  const auto entries = read_slot({place.slot, fast::slot_bytes_of(slot_bytes_, steps)});
   if (!entries) return false;
-  unit.patch(entries->bytes, entries->first, entries->all, class_patches_.data(), tile);
-  return !entries->has_group || for_overflow(entries->group, [&](uint32_t chunk, uint32_t place, uint32_t upper) {
-    uint16_t& value = tile[place_in_unit_tile(place) + chunk * kUnitChunkCols];
+  unit.patch(entries->bytes, entries->first, entries->all, class_patches_, tile);
+  return !entries->has_group || for_overflow(entries->group, [&](uint32_t chunk, uint32_t at, uint32_t upper) {
+    uint16_t& value = tile[place_in_unit_tile(at) + chunk * kUnitChunkCols];
     value = static_cast<uint16_t>(value + unit_patches_[upper * 8 + (value >> kExponentBit & 7u)]);
   });
-}
-
-ShiftedRecords::Ahead ShiftedRecords::chunks_of(uint64_t strip, uint64_t record) const {
-  const uintptr_t begin =
-      reinterpret_cast<uintptr_t>(planes_.data()) + strip * strip_bytes_ + record * fast::kRecordBytes;
-  return {reinterpret_cast<const uint8_t*>(begin), reinterpret_cast<const uint8_t*>(begin + fast::kChunkBytes)};
-}
-
-void ShiftedRecords::fetch_patches(uint64_t strip, uint64_t record) const {
-  const uintptr_t begin =
-      reinterpret_cast<uintptr_t>(patches_.data()) + strip * strip_slot_bytes_ + record * slot_bytes_;
-  __builtin_prefetch(reinterpret_cast<const void*>(begin));
-  __builtin_prefetch(reinterpret_cast<const void*>(begin + slot_bytes_));
 }
 
 bool ShiftedRecords::set_upper(uint64_t strip, uint64_t record, uint8_t* upper) const {

@@ -41,15 +41,23 @@ class ShiftedRecords {
   // anything finite. False if the record's patches break the format.
   [[nodiscard]] bool decode(uint64_t strip, uint64_t record, uint16_t* tile) const;
 
-  // The same to a tile for matrix units in the order kFours, [16][kUnitTileCols], exponents as they are. Asks the
-  // caches for what `ahead` names, a chunk's bytes for each chunk; where that is null, for nothing.
-  using Ahead = std::array<const uint8_t*, 2>;
-  [[nodiscard]] bool decode(uint64_t strip, uint64_t record, const MatrixKernels& unit, const Ahead& ahead,
-                            uint16_t* tile) const;
-  // Where a record's chunks stand, for `ahead`: never to be read there, since a short record ends before.
-  Ahead chunks_of(uint64_t strip, uint64_t record) const;
-  // Asks the caches for a record's patches.
-  void fetch_patches(uint64_t strip, uint64_t record) const;
+  // Where a record's planes and slot stand. For caches, any place will do.
+  struct Place {
+    const uint8_t *planes, *slot;
+  };
+  Place place_of(uint64_t strip, uint64_t record) const {
+    return {planes_.data() + strip * strip_bytes_ + record * fast::kRecordBytes,
+            patches_.data() + strip * strip_slot_bytes_ + record * slot_bytes_};
+  }
+  // Planes to ask the caches for while a record is decoded, the first-level one and the second-level one; null for
+  // none.
+  struct Fetch {
+    const uint8_t *soon, *ahead;
+  };
+  // The record at `place`, of a strip's records the one numbered `record`, to a tile for matrix units in the order
+  // kFours, [16][kUnitTileCols], exponents as they are; patches as above. `meanwhile`, of another tile, is multiplied.
+  [[nodiscard]] bool decode(const Place& place, uint64_t record, const MatrixKernels& unit, const Fetch& fetch,
+                            MultiplyArgs meanwhile, uint16_t* tile) const;
 
   // The record's two chunks as they stand in the pack, or, of a record of fewer steps, completed in `scratch`: absent
   // steps are zero.
@@ -86,7 +94,7 @@ class ShiftedRecords {
   uint16_t unit_offset_;  // the shift of exponents where they stand in a value
   // What makes an unshifted value of the window one with upper part u: [u][the exponent's lowest three bits].
   std::array<uint16_t, 32 * 8> unit_patches_;
-  std::array<uint16_t, 5 * 8> class_patches_{};  // the same of the classes in slots
+  PatchAdditions class_patches_{};  // the same of the classes in slots
 };
 
 }  // namespace glyd

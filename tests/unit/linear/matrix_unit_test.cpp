@@ -62,7 +62,7 @@ TEST_P(MatrixUnit, EveryNumberOfTokens) {
   }
 }
 
-// Ends of rows, quads, steps and records.
+// Ends of rows, sets, steps and records.
 TEST_P(MatrixUnit, EveryShape) {
   for (const uint64_t rows : {1, 15, 16, 17, 50, 64, 65, 100}) {
     for (const uint64_t cols : {1, 2, 16, 31, 32, 33, 63, 65, 96, 127, 128, 129, 255, 256, 257, 400}) {
@@ -71,19 +71,19 @@ TEST_P(MatrixUnit, EveryShape) {
   }
 }
 
-// A block of columns is 4,608 (`fast`) or 3,584 of them at 16 tokens, 1,024 at 32, 640 or 512 at 48, 512 at 64; and a
-// thread goes through it quad by quad.
+// A block of columns is 5,376 of them to 16 tokens, 2,048 to 32, 1,280 to 48, 1,024 to 64; and a thread goes through it
+// set by set.
 TEST_P(MatrixUnit, BlocksOfColumns) {
-  for (const uint64_t cols : {511, 512, 513, 640, 641, 1023, 1024, 1025, 1153, 2047, 2049}) {
+  for (const uint64_t cols : {1023, 1024, 1025, 1279, 1280, 1281, 2047, 2049}) {
     for (const uint64_t tokens : {2, 20, 40, 64}) {
       for (const Layout layout : kLayouts) run({.grid = {1, 17, cols}, .tokens = tokens}, "Gaussian", layout);
     }
   }
-  for (const uint64_t cols : {3584, 3585, 4608, 4609, 9300}) {
+  for (const uint64_t cols : {5376, 5377, 10800}) {
     for (const Layout layout : kLayouts) run({.grid = {1, 17, cols}, .tokens = 9}, "Gaussian", layout);
   }
   for (const uint64_t tokens : {5, 33, 64}) run({.grid = {1, 330, 1100}, .tokens = tokens}, "Gaussian", Layout::kFast);
-  run({.grid = {1, 330, 4700}, .tokens = 3}, "Gaussian", Layout::kFast);
+  run({.grid = {1, 330, 5500}, .tokens = 3}, "Gaussian", Layout::kFast);
 }
 
 TEST_P(MatrixUnit, EveryKindOfMatrix) {
@@ -114,7 +114,7 @@ TEST_P(MatrixUnit, StacksStridesAndBias) {
   }
 }
 
-// Groups of quads of every size, more than one a thread.
+// Groups of sets of every size, more than one a thread.
 TEST_P(MatrixUnit, Groups) {
   for (const int threads : {1, 2, 3}) {
     for (const uint64_t rows : {16, 60, 1000, 2100})
