@@ -1,6 +1,7 @@
 // match_optimal.cpp - the cheapest way through a block: all matches of every position are found, then the shortest path
 // over them, chunk by chunk with the prices that the chunks before leave.
 #include <algorithm>
+#include <array>
 
 #include "codec/lz/binary_tree.hpp"
 #include "codec/lz/match_finder.hpp"
@@ -18,6 +19,7 @@ constexpr uint32_t kEveryLength = 40;       // lengths of a match that are tried
 constexpr uint32_t kTail = 32;              // and all from so much below the whole on
 constexpr uint32_t kMostGap = 12;           // literals between a match and one with the same offset, seen as one step
 constexpr uint32_t kGapMatches = 6;         // of new offsets, so many longest matches are looked behind
+constexpr uint32_t kKnown = 64;             // matches of repeated offsets that are remembered
 constexpr uint32_t kUnreached = UINT32_MAX;
 
 // How a position is reached most cheaply: by a literal if `length` is 0, else by a match; or by a match of `before`, a
@@ -32,6 +34,22 @@ struct State {
   uint32_t recent[3];
 };
 
+// What follows a match that ends at `end`, by the same offset after a few literals: 0, or the gap's length and the
+// other match's times 16.
+uint32_t look_behind(const uint8_t* end, uint32_t offset, const uint8_t* stop) {
+  for (uint32_t gap = 1; gap <= kMostGap && stop - end >= static_cast<ptrdiff_t>(gap) + 4; ++gap) {
+    const uint8_t* const here = end + gap;
+    if (load16(here) == load16(here - offset))
+      return gap | static_cast<uint32_t>(match_length(here, here - offset, stop)) << 4;
+  }
+  return 0;
+}
+
+// A match of a repeated offset that was found at a position before: where it ends is known.
+struct Known {
+  uint32_t offset, end, behind;
+};
+
 class OptimalFinder final : public MatchFinder {
  public:
   void start(ByteSpan unit) override;
@@ -39,10 +57,10 @@ class OptimalFinder final : public MatchFinder {
 
  private:
   void collect(uint32_t begin, uint32_t end);
+  void start_chunk(uint32_t begin, uint32_t end, const State& before);
   void relax(uint32_t begin, uint32_t end, const uint32_t* first_match, const State& before);
   void enter(uint32_t at);
-  void relax_match(uint32_t from, uint32_t kind, uint32_t offset, uint32_t least, uint32_t length, bool seek_gap);
-  void relax_gap(uint32_t from, uint32_t offset, uint32_t length, uint32_t price);
+  void relax_match(uint32_t from, uint32_t kind, uint32_t offset, uint32_t least, uint32_t length, uint32_t behind);
   void trace(uint32_t bytes, Sequences& sequences) const;
 
   ByteSpan unit_;
@@ -53,7 +71,9 @@ class OptimalFinder final : public MatchFinder {
   // The block in hand.
   const uint8_t* raw_ = nullptr;
   uint32_t bytes_ = 0;
-  std::vector<uint32_t> price_;  // of the way to each position, and of the run it ends with
+  std::vector<uint32_t> price_;      // of the way to each position, and of the run it ends with
+  std::vector<uint32_t> literals_;   // the price of all before each position
+  std::array<Known, kKnown> known_;  // by offset
   std::vector<Step> step_;
   std::vector<State> state_;
   Sequences found_;
@@ -69,18 +89,17 @@ void OptimalFinder::collect(uint32_t begin, uint32_t end) {
   matches_.clear();
   first_match_.resize(end - begin + 1);
   uint32_t skip_until = begin;
-  for (uint32_t at = begin; at < end; ++at) {
+  tree_.insert(begin, end, kDepth, [&](uint32_t at, const Match* found, uint32_t count) {
     first_match_[at - begin] = static_cast<uint32_t>(matches_.size());
-    if (at < skip_until) {
-      tree_.insert(at, end, kDepth, nullptr);
-      continue;
+    if (at < skip_until || count == 0) return;
+    matches_.insert(matches_.end(), found, found + count);
+    const uint8_t* const block_end = unit_.data() + end;
+    for (uint32_t m = count - std::min(count, kGapMatches); m < count; ++m) {
+      const uint8_t* const match_end = unit_.data() + at + found[m].length;
+      matches_[matches_.size() - count + m].behind = look_behind(match_end, found[m].offset, block_end);
     }
-    matches_.resize(matches_.size() + BinaryTree::kMostMatches);
-    Match* const found = matches_.data() + matches_.size() - BinaryTree::kMostMatches;
-    const uint32_t count = tree_.insert(at, end, kDepth, found);
-    matches_.resize(matches_.size() - BinaryTree::kMostMatches + count);
-    if (count != 0 && matches_.back().length >= kEnough) skip_until = at + matches_.back().length - kTail;
-  }
+    if (found[count - 1].length >= kEnough) skip_until = at + found[count - 1].length - kTail;
+  });
   first_match_[end - begin] = static_cast<uint32_t>(matches_.size());
 }
 
@@ -98,9 +117,9 @@ void OptimalFinder::enter(uint32_t at) {
   to = {0, {step.offset, first ? from.recent[1] : from.recent[0], first || second ? from.recent[2] : from.recent[1]}};
 }
 
-// Matches of lengths from `least` to `length` from `from`.
+// Matches of lengths from `least` to `length` from `from`, and the way on `behind` the last.
 void OptimalFinder::relax_match(uint32_t from, uint32_t kind, uint32_t offset, uint32_t least, uint32_t length,
-                                bool seek_gap) {
+                                uint32_t behind) {
   const uint32_t run = state_[from].run;
   const uint32_t fixed =
       price_[from] - prices_.run(run) + prices_.run(0) + (kind == kTokenNew ? prices_.offset(offset) : 0);
@@ -115,33 +134,22 @@ void OptimalFinder::relax_match(uint32_t from, uint32_t kind, uint32_t offset, u
   };
   const uint32_t all = std::min(length, kEveryLength);
   for (uint32_t l = least; l <= all; ++l) reach(l, start + by_length[l]);
-  uint32_t whole = 0;
-  for (uint32_t l = std::max({least, kEveryLength + 1, length > kTail ? length - kTail : 0}); l <= length; ++l) {
-    whole = start + prices_.match(kind, run, l);
-    reach(l, whole);
-  }
-  if (seek_gap && length < bytes_ - from)
-    relax_gap(from, offset, length, length <= all ? start + by_length[length] : whole);
+  for (uint32_t l = std::max({least, kEveryLength + 1, length > kTail ? length - kTail : 0}); l <= length; ++l)
+    reach(l, start + (l < Prices::kTabled ? by_length[l] : prices_.match(kind, run, l)));
+  if (behind == 0) return;
+  // The block's end may be nearer than the end that what lies behind was sought to.
+  const uint32_t end = from + length, gap = behind & 15;
+  if (end + gap + 4 > bytes_) return;
+  const uint32_t more = std::min(behind >> 4, bytes_ - end - gap), to = end + gap + more;
+  const uint32_t whole = length < Prices::kTabled ? by_length[length] : prices_.match(kind, run, length);
+  const uint32_t cost =
+      start + whole + literals_[end + gap] - literals_[end] + prices_.match_run(gap) + prices_.match(0, gap, more);
+  if (cost >= price_[to]) return;
+  price_[to] = cost;
+  step_[to] = {more, offset, length, gap};
 }
 
-// A match that ends after `length` goes on with the same offset after a few literals.
-void OptimalFinder::relax_gap(uint32_t from, uint32_t offset, uint32_t length, uint32_t price) {
-  const uint32_t end = from + length;
-  for (uint32_t gap = 1; gap <= kMostGap && end + gap + 4 <= bytes_; ++gap) {
-    const uint8_t* const here = raw_ + end + gap;
-    price += prices_.literal(here[-1]);
-    if (load16(here) != load16(here - offset)) continue;
-    const auto more = static_cast<uint32_t>(match_length(here, here - offset, raw_ + bytes_));
-    const uint32_t to = end + gap + more;
-    price += prices_.match_run(gap) + prices_.match(0, gap, more);
-    if (price >= price_[to]) return;
-    price_[to] = price;
-    step_[to] = {more, offset, length, gap};
-    return;
-  }
-}
-
-void OptimalFinder::relax(uint32_t begin, uint32_t end, const uint32_t* first_match, const State& before) {
+void OptimalFinder::start_chunk(uint32_t begin, uint32_t end, const State& before) {
   bytes_ = end - begin;
   raw_ = unit_.data() + begin;
   price_.assign(bytes_ + 1, kUnreached);
@@ -149,6 +157,14 @@ void OptimalFinder::relax(uint32_t begin, uint32_t end, const uint32_t* first_ma
   state_.resize(bytes_ + 1);
   state_[0] = before;
   price_[0] = prices_.run(before.run);
+  literals_.resize(bytes_ + 1);
+  literals_[0] = 0;
+  for (uint32_t i = 0; i < bytes_; ++i) literals_[i + 1] = literals_[i] + prices_.literal(raw_[i]);
+  known_.fill({});
+}
+
+void OptimalFinder::relax(uint32_t begin, uint32_t end, const uint32_t* first_match, const State& before) {
+  start_chunk(begin, end, before);
   for (uint32_t i = 0; i < bytes_; ++i) {
     if (price_[i] == kUnreached) continue;  // inside a long match
     if (i != 0) enter(i);
@@ -162,8 +178,13 @@ void OptimalFinder::relax(uint32_t begin, uint32_t end, const uint32_t* first_ma
     for (uint32_t kind = 0; kind < 3 && bytes_ - i >= 4; ++kind) {
       const uint32_t offset = state.recent[kind];
       if (offset > begin + i || load16(raw_ + i) != load16(raw_ + i - offset)) continue;
-      const auto length = static_cast<uint32_t>(match_length(raw_ + i, raw_ + i - offset, raw_ + bytes_));
-      relax_match(i, kind, offset, kMinRepeatLength, length, true);
+      Known& known = known_[offset % kKnown];
+      if (known.offset != offset || known.end <= i) {
+        const auto length = static_cast<uint32_t>(match_length(raw_ + i, raw_ + i - offset, raw_ + bytes_));
+        known = {offset, i + length, look_behind(raw_ + i + length, offset, raw_ + bytes_)};
+      }
+      const uint32_t length = known.end - i;
+      relax_match(i, kind, offset, kMinRepeatLength, length, known.behind);
       longest = std::max(longest, length);
     }
     if (longest >= kEnough) {
@@ -176,7 +197,8 @@ void OptimalFinder::relax(uint32_t begin, uint32_t end, const uint32_t* first_ma
     uint32_t least = kMinNewLength;
     for (uint32_t m = first_match[i]; m < first_match[i + 1] && least <= bytes_ - i; ++m) {
       const uint32_t length = std::min(matches_[m].length, bytes_ - i);
-      relax_match(i, kTokenNew, matches_[m].offset, least, length, m + kGapMatches >= first_match[i + 1]);
+      relax_match(i, kTokenNew, matches_[m].offset, least, length,
+                  length == matches_[m].length ? matches_[m].behind : 0);
       least = length + 1;
     }
   }

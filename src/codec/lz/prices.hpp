@@ -48,7 +48,7 @@ class Prices {
            escape(lengths_, excess - kTokenLengthEscape);
   }
 
-  static constexpr uint32_t kTabled = 64;
+  static constexpr uint32_t kTabled = 288;
 
  private:
   using Table = std::array<uint32_t, 256>;
