@@ -37,7 +37,7 @@ std::vector<uint16_t> gaussian_bf16(uint64_t count, uint64_t seed, double scale)
   return values;
 }
 
-AlignedBuffer pack_or_exit(const std::vector<uint16_t>& values, const Grid& grid, Layout layout, int threads,
+AlignedBuffer pack_or_exit(std::span<const uint16_t> values, const Grid& grid, Layout layout, int threads,
                            AlignedBuffer old) {
   auto pack = pack_tensor(values, grid, false, layout, threads, std::move(old));
   if (!pack) exit_with(pack.error());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "weights/weights.hpp"
@@ -12,7 +13,7 @@ namespace glyd::bench {
 std::vector<uint16_t> gaussian_bf16(uint64_t count, uint64_t seed, double scale);
 
 // Exits with the error's message: a benchmark has no way on.
-AlignedBuffer pack_or_exit(const std::vector<uint16_t>& values, const Grid& grid, Layout layout, int threads = 0,
+AlignedBuffer pack_or_exit(std::span<const uint16_t> values, const Grid& grid, Layout layout, int threads = 0,
                            AlignedBuffer old = {});
 void check_or_exit(const Result<void>& result);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/aligned_buffer.hpp"
 #include "base/parallel.hpp"
 #include "base/sha256.hpp"
 #include "cpu_bench.hpp"
@@ -12,17 +13,25 @@
 namespace glyd::bench {
 namespace {
 
+// bf16 values in memory as `glyd pack` and `glyd verify` hold a tensor: in huge pages where the system has them.
+struct Values {
+  explicit Values(uint64_t count) : memory(2 * count) { std::memset(memory.data(), 0, memory.size()); }
+  std::span<uint16_t> span() { return {reinterpret_cast<uint16_t*>(memory.data()), memory.size() / 2}; }
+  AlignedBuffer memory;
+};
+
 struct Subject {
   Grid grid;
-  std::vector<uint16_t> values;
-  std::vector<uint16_t> out;
-  ByteSpan bytes() const { return {reinterpret_cast<const uint8_t*>(values.data()), 2 * values.size()}; }
-  ByteSpan out_bytes() const { return {reinterpret_cast<const uint8_t*>(out.data()), 2 * out.size()}; }
+  Values source, decoded;
+  std::span<const uint16_t> values() { return source.span(); }
+  std::span<uint16_t> out() { return decoded.span(); }
 };
 
 Subject make_subject(const Options& options) {
   const Grid grid{1, options.pack_rows, options.pack_cols};
-  return {grid, gaussian_bf16(grid.rows * grid.cols, 1, 0.02), std::vector<uint16_t>(grid.rows * grid.cols)};
+  Subject subject{grid, Values(grid.rows * grid.cols), Values(grid.rows * grid.cols)};
+  std::ranges::copy(gaussian_bf16(grid.rows * grid.cols, 1, 0.02), subject.source.span().begin());
+  return subject;
 }
 
 nlohmann::ordered_json labels(const char* name, Layout layout, const Subject& subject, int threads) {
@@ -32,9 +41,9 @@ nlohmann::ordered_json labels(const char* name, Layout layout, const Subject& su
           {"threads", threads}};
 }
 
-void copy(const Subject& from, int threads, std::vector<uint16_t>& to) {
-  parallel_for(from.values.size(), uint64_t{1} << 19, threads, [&](uint64_t begin, uint64_t end) {
-    std::memcpy(to.data() + begin, from.values.data() + begin, 2 * (end - begin));
+void copy(std::span<const uint16_t> from, int threads, std::span<uint16_t> to) {
+  parallel_for(from.size(), uint64_t{1} << 19, threads, [&](uint64_t begin, uint64_t end) {
+    std::memcpy(to.data() + begin, from.data() + begin, 2 * (end - begin));
   });
 }
 
@@ -49,15 +58,15 @@ void hash(ByteSpan bytes, int threads) {
 
 void bench_decode(const Options& options, const Print& print) {
   Subject subject = make_subject(options);
-  std::vector<uint16_t> copied(subject.values.size());
+  Values copied(subject.values().size());
   for (const Layout layout : options.layouts) {
-    const AlignedBuffer pack = pack_or_exit(subject.values, subject.grid, layout);
+    const AlignedBuffer pack = pack_or_exit(subject.values(), subject.grid, layout);
     for (const int threads : options.threads) {
       const auto measured = compare(
-          options.rounds, [&](int) { copy(subject, threads, copied); },
-          [&](int) { check_or_exit(decode_tensor(pack.bytes(), threads, subject.out)); });
+          options.rounds, [&](int) { copy(subject.values(), threads, copied.span()); },
+          [&](int) { check_or_exit(decode_tensor(pack.bytes(), threads, subject.out())); });
       print(result_line(labels("cpu.decode", layout, subject, threads), "memcpy of the bf16 bytes", measured,
-                        static_cast<double>(subject.bytes().size()),
+                        static_cast<double>(subject.source.memory.bytes().size()),
                         {RatioOf::kRate, layout == Layout::kFast ? 0.5 : 0.12}));
     }
   }
@@ -69,16 +78,16 @@ void bench_pack(const Options& options, const Print& print) {
     for (const int threads : options.threads) {
       AlignedBuffer pack;  // taken over by the next, as when the tensors of a checkpoint are packed
       const auto measured = compare(
-          std::min(options.rounds, 5), [&](int) { hash(subject.bytes(), threads); },
+          std::min(options.rounds, 5), [&](int) { hash(subject.source.memory.bytes(), threads); },
           [&](int) {
-            pack = pack_or_exit(subject.values, subject.grid, layout, threads, std::move(pack));
-            hash(subject.bytes(), threads);
-            const auto same = decodes_to(pack.bytes(), threads, subject.values);
+            pack = pack_or_exit(subject.values(), subject.grid, layout, threads, std::move(pack));
+            hash(subject.source.memory.bytes(), threads);
+            const auto same = decodes_to(pack.bytes(), threads, subject.values());
             check_or_exit(same ? Result<void>(Ok{}) : same.error());
             if (!same.value()) check_or_exit(mismatch("decoded values differ"));
           });
       print(result_line(labels("cpu.pack", layout, subject, threads), "sha256 of the bf16 bytes", measured,
-                        static_cast<double>(subject.bytes().size()),
+                        static_cast<double>(subject.source.memory.bytes().size()),
                         {RatioOf::kRate, layout == Layout::kFast ? 0.30 : 0.15}));
     }
   }
@@ -87,16 +96,16 @@ void bench_pack(const Options& options, const Print& print) {
 void bench_verify(const Options& options, const Print& print) {
   Subject subject = make_subject(options);
   for (const Layout layout : options.layouts) {
-    const AlignedBuffer pack = pack_or_exit(subject.values, subject.grid, layout);
+    const AlignedBuffer pack = pack_or_exit(subject.values(), subject.grid, layout);
     for (const int threads : options.threads) {
       const auto measured = compare(
-          options.rounds, [&](int) { hash(subject.bytes(), threads); },
+          options.rounds, [&](int) { hash(subject.source.memory.bytes(), threads); },
           [&](int) {
-            check_or_exit(decode_tensor_checked(pack.bytes(), threads, subject.out));
-            hash(subject.out_bytes(), threads);
+            check_or_exit(decode_tensor_checked(pack.bytes(), threads, subject.out()));
+            hash(subject.decoded.memory.bytes(), threads);
           });
       print(result_line(labels("cpu.verify", layout, subject, threads), "sha256 of the bf16 bytes", measured,
-                        static_cast<double>(subject.bytes().size()),
+                        static_cast<double>(subject.source.memory.bytes().size()),
                         {RatioOf::kRate, layout == Layout::kFast ? 0.6 : 0.4}));
     }
   }

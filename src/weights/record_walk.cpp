@@ -93,18 +93,27 @@ Result<bool> compare_records(const RecordDecoder& decoder, const PackHeader& hea
   struct Expected {
     alignas(64) uint16_t tile[kStripRows * kTileStride];
   };
-  const TensorSource source{values, header.grid, header.transposed};
+  const Grid& grid = header.grid;
+  const TensorSource source{values, grid, header.transposed};
   std::atomic<bool> same{true};
   GLYD_CHECK(walk<Expected>(decoder, header, threads, [&](const Piece& piece, Expected& expected) {
-    load_tile(source, piece.strip, piece.col / kStepCols,
-              static_cast<uint32_t>(ceil_div<uint64_t>(piece.cols, kStepCols)), TileFill{}, expected.tile);
-    const uint64_t row = piece.strip % header.grid.strips_a_matrix() * kStripRows;
-    const uint64_t rows = std::min<uint64_t>(kStripRows, header.grid.rows - row);
-    for (uint64_t r = 0; r < rows; ++r) {
-      if (std::memcmp(piece.tile + r * kTileStride, expected.tile + r * kTileStride, 2 * piece.cols) != 0) {
-        same.store(false, std::memory_order_relaxed);
-      }
+    const uint64_t row = piece.strip % grid.strips_a_matrix() * kStripRows;
+    const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - row);
+    const uint16_t* wanted =
+        values.data() + (piece.strip / grid.strips_a_matrix() * grid.rows + row) * grid.cols + piece.col;
+    uint64_t stride = grid.cols;
+    if (header.transposed) {
+      load_tile(source, piece.strip, piece.col / kStepCols,
+                static_cast<uint32_t>(ceil_div<uint64_t>(piece.cols, kStepCols)), TileFill{}, expected.tile);
+      wanted = expected.tile;
+      stride = kTileStride;
     }
+    bool equal = true;
+    for (uint64_t r = 0; r < rows; ++r, wanted += stride) {
+      if (!header.transposed) fetch_next_piece(wanted, 2 * piece.cols);
+      equal &= std::memcmp(piece.tile + r * kTileStride, wanted, 2 * piece.cols) == 0;
+    }
+    if (!equal) same.store(false, std::memory_order_relaxed);
   }));
   return same.load();
 }

@@ -15,10 +15,8 @@ namespace {
 
 constexpr uint64_t kCountGrain = uint64_t{1} << 18;
 
-using Counts = std::array<uint64_t, 256>;
-
 // Eight tables: neighbours with one exponent do not wait for each other's store.
-void count_by_tables(std::span<const uint16_t> values, Counts& counts) {
+void count_by_tables(std::span<const uint16_t> values, ExponentCounts& counts) {
   constexpr size_t kTables = 8;
   std::array<std::array<uint32_t, 256>, kTables> tables{};
   size_t i = 0;
@@ -35,7 +33,7 @@ void count_by_tables(std::span<const uint16_t> values, Counts& counts) {
 }
 
 // Where the band that holds most of them begins.
-uint8_t fullest_band(const Counts& counts) {
+uint8_t fullest_band(const ExponentCounts& counts) {
   uint64_t sum = 0, most = 0;
   size_t best = 0;
   for (size_t end = 0; end < 256; ++end) {
@@ -49,7 +47,9 @@ uint8_t fullest_band(const Counts& counts) {
   return static_cast<uint8_t>(best);
 }
 
-void count(std::span<const uint16_t> values, Counts& counts) {
+}  // namespace
+
+void add_exponents(std::span<const uint16_t> values, ExponentCounts& counts) {
   constexpr size_t kSample = 1024;  // values that say where the band lies
   if (cpu_isa() >= Isa::kAvx2 && values.size() > 2 * kSample) {
     count_by_tables(values.first(kSample), counts);
@@ -59,14 +59,12 @@ void count(std::span<const uint16_t> values, Counts& counts) {
   count_by_tables(values, counts);
 }
 
-}  // namespace
-
 std::array<uint64_t, 256> exponent_counts(std::span<const uint16_t> bf16, int threads) {
   std::array<uint64_t, 256> total{};
   std::mutex mutex;
   parallel_for(bf16.size(), kCountGrain, threads, [&](uint64_t begin, uint64_t end) {
-    std::array<uint64_t, 256> counts{};
-    count(bf16.subspan(begin, end - begin), counts);
+    ExponentCounts counts{};
+    add_exponents(bf16.subspan(begin, end - begin), counts);
     const std::lock_guard lock(mutex);
     for (size_t e = 0; e < 256; ++e) total[e] += counts[e];
   });

@@ -1,11 +1,16 @@
-// statistics.hpp - the inner loop of exponent_counts.
+// statistics.hpp - counting exponents: the parts of exponent_counts.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace glyd {
+
+using ExponentCounts = std::array<uint64_t, 256>;
+// Adds the values' exponents.
+void add_exponents(std::span<const uint16_t> values, ExponentCounts& counts);
 
 inline constexpr size_t kExponentBand = 16;
 

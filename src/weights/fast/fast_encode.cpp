@@ -1,5 +1,7 @@
-// fast_encode.cpp - packs a tensor in three passes over it: exponents (the window), patches a record (the slots),
-// bytes.
+// fast_encode.cpp - packs a tensor in two passes over it: exponents (the window) and patches a record (the slots), then
+// bytes. The first pass counts patches of the window that a sample asks for; where all exponents ask for another, as
+// they hardly do, and where rows do not lie together, patches are counted in a pass of their own.
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -11,6 +13,7 @@
 #include "format/fast_plan.hpp"
 #include "weights/fast/fast.hpp"
 #include "weights/fast/fast_kernels.hpp"
+#include "weights/statistics.hpp"
 #include "weights/tile.hpp"
 #include "weights/weights.hpp"
 
@@ -28,14 +31,22 @@ struct PatchList {
   uint32_t patches[kRecordWeights];
 };
 
+// visit(i, bit) for the set bits of 32 words, in order. Most words are zero: they are passed over without a branch
+// each.
+template <typename Visit>
+inline void for_bits(const uint64_t (&words)[32], Visit visit) {
+  uint32_t some = 0;
+  for (uint32_t i = 0; i < 32; ++i) some |= uint32_t{words[i] != 0} << i;
+  for (; some != 0; some &= some - 1) {
+    const auto i = static_cast<uint32_t>(std::countr_zero(some));
+    for (uint64_t word = words[i]; word != 0; word &= word - 1) visit(i, static_cast<uint32_t>(std::countr_zero(word)));
+  }
+}
+static_assert(2 * kStripRows == 32 && kRecordWeights / 64 == 32);
+
 class Encoder {
  public:
-  Encoder(const TensorSource& source, int threads) : source_(source), threads_(threads) {
-    base_ = choose_base(exponent_counts(source.values, threads));
-    for (uint32_t e = 0; e < 256; ++e) shifted_[e] = static_cast<uint8_t>(shift_exponent(e, base_));
-    // A padding weight has code 0 and is not patched: the window's first exponent.
-    fill_.even = fill_.odd = bf16_join(0, base_, 0);
-  }
+  Encoder(const TensorSource& source, int threads) : source_(source), threads_(threads) {}
 
   std::optional<AlignedBuffer> run();
 
@@ -46,9 +57,17 @@ class Encoder {
   void load(uint64_t strip, uint64_t record, uint16_t* tile) const {
     load_tile(source_, strip, record * kRecordSteps, steps_of_record(steps(), record), fill_, tile);
   }
+  // The record's 16 rows where they stand, or, where the tensor has them not so, loaded to `tile`.
+  struct Rows {
+    const uint16_t* first;
+    uint64_t stride;
+  };
+  Rows rows_of(uint64_t strip, uint64_t record, uint16_t* tile) const;
 
-  SlotTotals count_patches();
-  RecordPatches count_record(const uint16_t* tile, uint32_t steps) const;
+  void set_base(uint32_t base);
+  SlotTotals choose_window();
+  SlotTotals count_patches(ExponentCounts* counts);
+  RecordPatches count_record(const Rows& rows, uint32_t steps) const;
   uint64_t place_groups(uint32_t slot_bytes);
   void encode_strip(uint64_t strip, const PackHeader& header, uint8_t* pack);
   void list_patches(uint16_t* tile, uint32_t steps, PatchList& list);
@@ -63,45 +82,95 @@ class Encoder {
   std::atomic<bool> fusible_{true};
 };
 
-RecordPatches Encoder::count_record(const uint16_t* tile, uint32_t steps) const {
-  uint64_t masks[2 * kStripRows];
-  kernels().window_masks(tile, steps, base_, masks);
-  RecordPatches result{};
-  for (uint32_t i = 0; i < 2 * kStripRows; ++i) {
-    const uint32_t chunk = i / kStripRows;
-    const uint16_t* row = tile + i % kStripRows * kTileStride + chunk * 64;
-    for (uint64_t mask = masks[i]; mask != 0; mask &= mask - 1) {
-      const uint32_t upper = shifted_[bf16_exponent(row[std::countr_zero(mask)])] / 8u;
-      if (class_of_upper(upper) < 4) {
-        ++result.classed[chunk];
-      } else {
-        ++result.unclassed;
-      }
-    }
+void Encoder::set_base(uint32_t base) {
+  base_ = base;
+  for (uint32_t e = 0; e < 256; ++e) shifted_[e] = static_cast<uint8_t>(shift_exponent(e, base_));
+  // A padding weight has code 0 and is not patched: the window's first exponent.
+  fill_.even = fill_.odd = bf16_join(0, base_, 0);
+}
+
+Encoder::Rows Encoder::rows_of(uint64_t strip, uint64_t record, uint16_t* tile) const {
+  const Grid& grid = source_.grid;
+  const uint64_t row = strip % grid.strips_a_matrix() * kStripRows, col = record * kRecordSteps * kStepCols;
+  const bool whole = row + kStripRows <= grid.rows && col + kRecordSteps * kStepCols <= grid.cols;
+  if (whole && !source_.transposed) {
+    const uint64_t matrix = strip / grid.strips_a_matrix();
+    return {source_.values.data() + (matrix * grid.rows + row) * grid.cols + col, grid.cols};
   }
+  load(strip, record, tile);
+  return {tile, kTileStride};
+}
+
+RecordPatches Encoder::count_record(const Rows& rows, uint32_t steps) const {
+  uint64_t masks[2 * kStripRows];
+  kernels().window_masks(rows.first, rows.stride, steps, base_, masks);
+  RecordPatches result{};
+  for_bits(masks, [&](uint32_t i, uint32_t col) {
+    const uint32_t chunk = i / kStripRows;
+    const uint16_t value = rows.first[i % kStripRows * rows.stride + chunk * 64 + col];
+    const bool classed = class_of_upper(shifted_[bf16_exponent(value)] / 8u) < 4;
+    result.classed[chunk] = static_cast<uint16_t>(result.classed[chunk] + classed);
+    result.unclassed = static_cast<uint16_t>(result.unclassed + !classed);
+  });
   return result;
 }
 
-SlotTotals Encoder::count_patches() {
+// Values of a strip that lie together.
+std::span<const uint16_t> strip_values(const TensorSource& source, uint64_t strip) {
+  const Grid& grid = source.grid;
+  const uint64_t row = strip % grid.strips_a_matrix() * kStripRows;
+  const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - row);
+  return source.values.subspan((strip / grid.strips_a_matrix() * grid.rows + row) * grid.cols, rows * grid.cols);
+}
+
+// Adds all exponents to `counts` too, if not null: the tensor's rows must lie together.
+SlotTotals Encoder::count_patches(ExponentCounts* counts) {
   record_patches_.resize(source_.grid.strips() * records());
   SlotTotals totals;
   std::mutex mutex;
   parallel_for(source_.grid.strips(), grain(), threads_, [&](uint64_t begin, uint64_t end) {
     alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     SlotTotals sum;
+    ExponentCounts own{};
     for (uint64_t strip = begin; strip < end; ++strip) {
+      if (counts != nullptr) add_exponents(strip_values(source_, strip), own);
       for (uint64_t record = 0; record < records(); ++record) {
         const uint32_t record_steps = steps_of_record(steps(), record);
-        load(strip, record, tile);
-        const RecordPatches found = count_record(tile, record_steps);
+        const RecordPatches found = count_record(rows_of(strip, record, tile), record_steps);
         record_patches_[strip * records() + record] = found;
         sum.add(record_steps, {found.classed[0], found.classed[1]}, found.unclassed);
       }
     }
     const std::lock_guard lock(mutex);
     totals.add(sum);
+    for (size_t e = 0; counts != nullptr && e < own.size(); ++e) (*counts)[e] += own[e];
   });
   return totals;
+}
+
+// Some values of every part of the tensor.
+ExponentCounts sample_exponents(std::span<const uint16_t> values) {
+  constexpr size_t kPieces = 32, kPiece = 2048;
+  ExponentCounts counts{};
+  for (size_t i = 0; i < kPieces; ++i) {
+    const size_t begin = values.size() / kPieces * i;
+    add_exponents(values.subspan(begin, std::min(kPiece, values.size() - begin)), counts);
+  }
+  return counts;
+}
+
+SlotTotals Encoder::choose_window() {
+  if (source_.transposed) {
+    set_base(choose_base(exponent_counts(source_.values, threads_)));
+    return count_patches(nullptr);
+  }
+  set_base(choose_base(sample_exponents(source_.values)));
+  ExponentCounts counts{};
+  const SlotTotals totals = count_patches(&counts);
+  const uint32_t base = choose_base(counts);
+  if (base == base_) return totals;
+  set_base(base);
+  return count_patches(nullptr);
 }
 
 // Fills strip_groups_; returns the words of all groups.
@@ -124,32 +193,27 @@ uint64_t Encoder::place_groups(uint32_t slot_bytes) {
 // Lists the patches and gives the patched weights of the tile an exponent in the window that has their code.
 void Encoder::list_patches(uint16_t* tile, uint32_t steps, PatchList& list) {
   uint64_t masks[2 * kStripRows];
-  kernels().window_masks(tile, steps, base_, masks);
+  kernels().window_masks(tile, kTileStride, steps, base_, masks);
   uint64_t places[kRecordWeights / 64] = {};
   uint8_t uppers[kRecordWeights];
   bool breaks = false;
-  for (uint32_t i = 0; i < 2 * kStripRows; ++i) {
+  for_bits(masks, [&](uint32_t i, uint32_t col) {
     const uint32_t chunk = i / kStripRows, row = i % kStripRows;
-    for (uint64_t mask = masks[i]; mask != 0; mask &= mask - 1) {
-      const auto col = static_cast<uint32_t>(std::countr_zero(mask));
-      uint16_t& value = tile[row * kTileStride + chunk * 64 + col];
-      const uint32_t exponent = bf16_exponent(value), shifted = shifted_[exponent];
-      breaks |= breaks_fusing(exponent, bf16_mantissa(value), base_);
-      value = static_cast<uint16_t>((value & 0x807f) | (base_ + shifted % 8) << 7);
-      const uint32_t step = col / kStepCols, lane = fragment_lane(row, col % kStepCols);
-      const uint32_t place = chunk * kChunkWeights + place_of(step, lane, fragment_index(row, col % kStepCols));
-      places[place / 64] |= uint64_t{1} << place % 64;
-      uppers[place] = static_cast<uint8_t>(shifted / 8);
-    }
-  }
+    uint16_t& value = tile[row * kTileStride + chunk * 64 + col];
+    const uint32_t exponent = bf16_exponent(value), shifted = shifted_[exponent];
+    breaks |= breaks_fusing(exponent, bf16_mantissa(value), base_);
+    value = static_cast<uint16_t>((value & 0x807f) | (base_ + shifted % 8) << 7);
+    const uint32_t step = col / kStepCols, lane = fragment_lane(row, col % kStepCols);
+    const uint32_t place = chunk * kChunkWeights + place_of(step, lane, fragment_index(row, col % kStepCols));
+    places[place / 64] |= uint64_t{1} << place % 64;
+    uppers[place] = static_cast<uint8_t>(shifted / 8);
+  });
   if (breaks) fusible_.store(false, std::memory_order_relaxed);
   list.count = 0;
-  for (uint32_t i = 0; i < kRecordWeights / 64; ++i) {
-    for (uint64_t mask = places[i]; mask != 0; mask &= mask - 1) {
-      const uint32_t place = i * 64 + static_cast<uint32_t>(std::countr_zero(mask));
-      list.patches[list.count++] = make_patch(place / kChunkWeights, place % kChunkWeights, uppers[place]);
-    }
-  }
+  for_bits(places, [&](uint32_t i, uint32_t bit) {
+    const uint32_t place = i * 64 + bit;
+    list.patches[list.count++] = make_patch(place / kChunkWeights, place % kChunkWeights, uppers[place]);
+  });
 }
 
 // Writes a record's slot (zero so far) and its group; returns the group's words.
@@ -200,7 +264,7 @@ void Encoder::encode_strip(uint64_t strip, const PackHeader& header, uint8_t* pa
 }
 
 std::optional<AlignedBuffer> Encoder::run() {
-  const SlotTotals totals = count_patches();
+  const SlotTotals totals = choose_window();
   const uint32_t slot_bytes = choose_slot_bytes(source_.grid, totals);
   const uint64_t words = place_groups(slot_bytes);
   PackHeader header = plan_header(source_.grid, source_.transposed, base_, slot_bytes, words);

@@ -10,8 +10,8 @@ namespace glyd::fast {
 
 struct Kernels {
   // masks[chunk * 16 + row]: bit c set where the exponent of column c of the chunk lies outside the window at `base`.
-  // All 32 are written.
-  void (*window_masks)(const uint16_t* tile, uint32_t steps, uint32_t base, uint64_t* masks);
+  // All 32 are written. Rows are `stride` values apart; whole chunks may be read.
+  void (*window_masks)(const uint16_t* rows, uint64_t stride, uint32_t steps, uint32_t base, uint64_t* masks);
   // The planes of a tile whose exponents all lie in the window.
   void (*encode_planes)(const uint16_t* tile, uint32_t steps, uint32_t base, uint8_t* planes);
   // The tile of such planes, any bytes: exponents are base ... base + 7.

@@ -86,14 +86,14 @@ uint32_t outside_of_32(const uint16_t* values, __m256i base) {
   return ~static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xd8)));
 }
 
-void window_masks(const uint16_t* tile, uint32_t steps, uint32_t base, uint64_t* masks) {
+void window_masks(const uint16_t* rows, uint64_t stride, uint32_t steps, uint32_t base, uint64_t* masks) {
   const __m256i window = _mm256_set1_epi16(static_cast<int16_t>(base));
   for (uint32_t chunk = 0; chunk < 2; ++chunk) {
     const uint32_t cols = chunk_steps(steps, chunk) * kStepCols;
-    // Columns that are not there read the tile's own memory and are masked off.
+    // Columns that are not there read what stands there and are masked off.
     const uint64_t present = cols == 0 ? 0 : ~uint64_t{0} >> (64 - cols);
     for (uint32_t row = 0; row < kStripRows; ++row) {
-      const uint16_t* values = tile + row * kTileStride + chunk * 64;
+      const uint16_t* values = rows + row * stride + chunk * 64;
       const uint64_t outside = outside_of_32(values, window) | uint64_t{outside_of_32(values + 32, window)} << 32;
       masks[chunk * kStripRows + row] = outside & present;
     }

@@ -78,14 +78,14 @@ __m512i window_offset(uint32_t base) { return _mm512_set1_epi16(static_cast<int1
 
 #include "weights/fast/fast_planes_body.hpp"
 
-void window_masks(const uint16_t* tile, uint32_t steps, uint32_t base, uint64_t* masks) {
+void window_masks(const uint16_t* rows, uint64_t stride, uint32_t steps, uint32_t base, uint64_t* masks) {
   const __m512i window = _mm512_set1_epi16(static_cast<int16_t>(base)), exponents = _mm512_set1_epi16(0xff);
   for (uint32_t chunk = 0; chunk < 2; ++chunk) {
     const uint32_t cols = chunk_steps(steps, chunk) * kStepCols;
-    // Columns that are not there read the tile's own memory and are masked off.
+    // Columns that are not there read what stands there and are masked off.
     const uint64_t present = cols == 0 ? 0 : ~uint64_t{0} >> (64 - cols);
     for (uint32_t row = 0; row < kStripRows; ++row) {
-      const uint16_t* values = tile + row * kTileStride + chunk * 64;
+      const uint16_t* values = rows + row * stride + chunk * 64;
       uint64_t outside = 0;
       for (uint32_t half = 0; half < 2; ++half) {
         const __m512i v = _mm512_loadu_si512(values + 32 * half);

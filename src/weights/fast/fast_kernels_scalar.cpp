@@ -15,11 +15,11 @@ uint32_t tile_index(uint32_t step, uint32_t lane, uint32_t j) {
   return fragment_row(lane, j) * kTileStride + step * kStepCols + fragment_col(lane, j);
 }
 
-void window_masks(const uint16_t* tile, uint32_t steps, uint32_t base, uint64_t* masks) {
+void window_masks(const uint16_t* rows, uint64_t stride, uint32_t steps, uint32_t base, uint64_t* masks) {
   for (uint32_t i = 0; i < 2 * kStripRows; ++i) masks[i] = 0;
   for (uint32_t row = 0; row < kStripRows; ++row) {
     for (uint32_t c = 0; c < steps * kStepCols; ++c) {
-      const bool outside = bf16_exponent(tile[row * kTileStride + c]) - base >= kWindow;
+      const bool outside = bf16_exponent(rows[row * stride + c]) - base >= kWindow;
       masks[c / 64 * kStripRows + row] |= uint64_t{outside} << c % 64;
     }
   }

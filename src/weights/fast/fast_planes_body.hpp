@@ -43,7 +43,8 @@ void prefetch_ahead(const uint8_t* planes, uint32_t group) {
   for (uint32_t i = 0; i < kShare; i += 64) _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T0);
 }
 
-void decode_chunk(const uint8_t* planes, uint32_t steps, Vector offset, uint16_t* tile) {
+inline __attribute__((always_inline)) void decode_chunk(const uint8_t* planes, uint32_t steps, Vector offset,
+                                                        uint16_t* tile) {
   const uint8_t* high = planes + low_plane_bytes(steps);
   for (uint32_t group = 0; group < kLanes / kGroupLanes; ++group) {
     prefetch_ahead(planes, group);
@@ -60,7 +61,8 @@ void decode_chunk(const uint8_t* planes, uint32_t steps, Vector offset, uint16_t
   }
 }
 
-void encode_chunk(const uint16_t* tile, uint32_t steps, Vector offset, uint8_t* planes) {
+inline __attribute__((always_inline)) void encode_chunk(const uint16_t* tile, uint32_t steps, Vector offset,
+                                                        uint8_t* planes) {
   uint8_t* high = planes + low_plane_bytes(steps);
   for (uint32_t group = 0; group < kLanes / kGroupLanes; ++group) {
     StepBytes bytes[4] = {};
@@ -75,22 +77,29 @@ void encode_chunk(const uint16_t* tile, uint32_t steps, Vector offset, uint8_t* 
   }
 }
 
+// A full chunk's loops are unrolled.
 void encode_planes(const uint16_t* tile, uint32_t steps, uint32_t base, uint8_t* planes) {
-  const uint32_t first = chunk_steps(steps, 0), second = chunk_steps(steps, 1);
-  encode_chunk(tile, first, window_offset(base), planes);
-  encode_chunk(tile + kChunkSteps * kStepCols, second, window_offset(base), planes + chunk_bytes(first));
+  for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+    const uint32_t present = chunk_steps(steps, chunk);
+    if (present == kChunkSteps) {
+      encode_chunk(tile, kChunkSteps, window_offset(base), planes);
+    } else {
+      encode_chunk(tile, present, window_offset(base), planes);
+    }
+    tile += kChunkSteps * kStepCols;
+    planes += chunk_bytes(present);
+  }
 }
 
 void decode_planes(const uint8_t* planes, uint32_t steps, uint32_t base, uint16_t* tile) {
-  const uint32_t first = chunk_steps(steps, 0), second = chunk_steps(steps, 1);
-  if (first == kChunkSteps) {
-    decode_chunk(planes, kChunkSteps, window_offset(base), tile);  // unrolled
-  } else {
-    decode_chunk(planes, first, window_offset(base), tile);
-  }
-  if (second == kChunkSteps) {
-    decode_chunk(planes + kChunkBytes, kChunkSteps, window_offset(base), tile + kChunkSteps * kStepCols);
-  } else {
-    decode_chunk(planes + chunk_bytes(first), second, window_offset(base), tile + kChunkSteps * kStepCols);
+  for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+    const uint32_t present = chunk_steps(steps, chunk);
+    if (present == kChunkSteps) {
+      decode_chunk(planes, kChunkSteps, window_offset(base), tile);
+    } else {
+      decode_chunk(planes, present, window_offset(base), tile);
+    }
+    tile += kChunkSteps * kStepCols;
+    planes += chunk_bytes(present);
   }
 }
