@@ -56,7 +56,7 @@ TEST(ExponentCounts, WhereTheFirstValuesSayNothing) {
 // The encoder takes a sample's window first. Whatever the sample says (here: that of each thirty-second part of the
 // values, of its first 2,048), the window is the one that all exponents ask for, and the pack is the same as without.
 TEST(FastWindow, IsThatOfAllValues) {
-  const Grid grid{1, 512, 512};
+  const Grid grid{1, 2048, 1024};
   for (const bool misleading : {false, true}) {
     for (const uint64_t cut : {0, 5}) {  // rows that end within a strip
       SCOPED_TRACE(::testing::Message() << misleading << ", " << cut);
