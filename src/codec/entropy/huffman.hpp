@@ -31,6 +31,7 @@ HuffmanCodes make_codes(const CodeLengths& lengths);
 // null.
 bool make_table(const CodeLengths& lengths, const uint8_t* classes, HuffmanTable& table);
 
+inline constexpr size_t kMostTableBytes = 256;  // that are needed to write a code's lengths
 // Appends the lengths as the format sends them (at most 200 bytes).
 size_t write_code_lengths(const CodeLengths& lengths, uint8_t* out);
 // Reads them from the start of `in`; gives the bytes taken.

@@ -1,9 +1,8 @@
 #include "codec/entropy/symbols.hpp"
 
 #include <algorithm>
-#include <optional>
 
-#include "codec/entropy/fixed_log2.hpp"
+#include "codec/entropy/classes.hpp"
 #include "codec/kernels/code_writer.hpp"
 
 namespace glyd::codec {
@@ -11,8 +10,7 @@ namespace {
 
 // Streams this short are not worth a code.
 constexpr size_t kLeastCoded = 16;
-constexpr size_t kMostTableBytes = 200;
-constexpr size_t kLeastForClasses = 2048;
+constexpr size_t kLeastForClasses = 1024;
 
 // The symbol before picks the code: codes[0] first.
 uint8_t* encode_lane_by_class(const HuffmanCodes* codes, const uint8_t* class_of, const uint8_t* symbols, size_t count,
@@ -43,86 +41,6 @@ uint8_t* encode_lanes(const HuffmanCodes* codes, const uint8_t* class_of, ByteSp
   const auto payload_bytes = static_cast<uint32_t>(out - payload);
   for (size_t k = 0; k < 3; ++k) to[k] = static_cast<uint8_t>(payload_bytes >> (8 * k));
   return out;
-}
-
-// Codes by the class of the symbol before.
-struct Classes {
-  size_t count = 0;
-  std::array<uint8_t, 256> of{};
-  CodeLengths lengths[kMaxClasses];
-};
-
-using Pairs = std::vector<Histogram>;  // [symbol before][symbol]
-
-uint64_t add_up(const Histogram& counts) {
-  uint64_t total = 0;
-  for (const uint32_t c : counts) total += c;
-  return total;
-}
-
-// Symbols sorted into `count` classes, so that what follows those of a class is alike: starts with what follows the
-// most frequent ones, then moves each symbol to the class in whose code its followers are shortest, a few times.
-bool cluster(const Pairs& pairs, const std::vector<uint8_t>& order, Classes& classes) {
-  if (order.size() < classes.count) return false;
-  std::vector<Histogram> sums(classes.count);
-  for (size_t c = 0; c < classes.count; ++c) sums[c] = pairs[order[c]];
-  std::vector<Histogram> prices(classes.count);
-  constexpr int kRounds = 6;
-  for (int round = 0; round < kRounds; ++round) {
-    for (size_t c = 0; c < classes.count; ++c) {
-      const uint32_t whole = fixed_log2(static_cast<uint32_t>(8 * add_up(sums[c]) + 256));
-      for (size_t y = 0; y < 256; ++y) prices[c][y] = whole - fixed_log2(8 * sums[c][y] + 1);
-    }
-    for (Histogram& sum : sums) sum.fill(0);
-    for (const uint8_t before : order) {
-      uint64_t least = UINT64_MAX;
-      for (size_t c = 0; c < classes.count; ++c) {
-        uint64_t price = 0;
-        for (size_t y = 0; y < 256; ++y) price += uint64_t{pairs[before][y]} * prices[c][y];
-        if (price < least) least = price, classes.of[before] = static_cast<uint8_t>(c);
-      }
-      Histogram& sum = sums[classes.of[before]];
-      for (size_t y = 0; y < 256; ++y) sum[y] += pairs[before][y];
-    }
-  }
-  return std::all_of(sums.begin(), sums.end(), [](const Histogram& sum) { return add_up(sum) != 0; });
-}
-
-// Classes with which `symbols` take less than `most_bits`.
-std::optional<Classes> find_classes(ByteSpan symbols, const Histogram& counts, size_t most_bits) {
-  const size_t segment = ceil_div(symbols.size(), static_cast<size_t>(stream_lanes(symbols.size())));
-  Pairs pairs(256);
-  Histogram first{};
-  for (size_t i = 0; i < symbols.size(); ++i) ++(i % segment == 0 ? first : pairs[symbols[i - 1]])[symbols[i]];
-  std::vector<uint8_t> order;
-  for (size_t s = 0; s < 256; ++s) {
-    if (counts[s] != 0) order.push_back(static_cast<uint8_t>(s));
-  }
-  std::stable_sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) { return counts[a] > counts[b]; });
-  std::optional<Classes> best;
-  for (const size_t count : {size_t{2}, size_t{3}, size_t{4}}) {
-    Classes classes;
-    classes.count = count;
-    if (!cluster(pairs, order, classes)) continue;
-    size_t bits = order.size() * 2;
-    for (size_t c = 0; c < count; ++c) {
-      Histogram sum = c == 0 ? first : Histogram{};
-      for (const uint8_t before : order) {
-        if (classes.of[before] != c) continue;
-        for (size_t y = 0; y < 256; ++y) sum[y] += pairs[before][y];
-      }
-      Histogram for_code = sum;
-      if (std::count(sum.begin(), sum.end(), 0u) >= 255) {
-        const size_t only = static_cast<size_t>(std::max_element(sum.begin(), sum.end()) - sum.begin());
-        for_code[only ^ 1] = 1;  // a code of one symbol would have no bits
-      }
-      make_code_lengths(for_code.data(), 256, kMaxCodeBits, classes.lengths[c].bits.data());
-      uint8_t table[kMostTableBytes + 56];
-      bits += coded_bits(sum, classes.lengths[c]) + 8 * write_code_lengths(classes.lengths[c], table);
-    }
-    if (bits < most_bits) most_bits = bits, best = classes;
-  }
-  return best;
 }
 
 bool has_code(const Classes& classes, size_t symbol) {
@@ -225,7 +143,7 @@ size_t SymbolEncoder::write(StreamKind kind, ByteSpan symbols, uint8_t* out) {
 
   CodeLengths lengths;
   make_code_lengths(counts.data(), 256, kMaxCodeBits, lengths.bits.data());
-  uint8_t table[kMostTableBytes + 56];
+  uint8_t table[kMostTableBytes];
   const size_t table_bytes = write_code_lengths(lengths, table);
   const size_t new_bits = coded_bits(counts, lengths) + 8 * table_bytes;
   const size_t old_bits = has_last[k] ? coded_bits(counts, last[k]) : SIZE_MAX;
