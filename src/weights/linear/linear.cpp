@@ -150,12 +150,16 @@ Result<void> multiply_fused(const Job& job, const ShiftedRecords& records, const
   return Ok{};
 }
 
+size_t one_token_value_bytes(const Job& job) {
+  return job.kernels.widen_x == nullptr ? sizeof(uint16_t) : sizeof(float);
+}
+
 // One token: from the pack's bytes to the sums with no tile between. Patches are bytes that dot_record joins in; those
 // of a record are set while the one before it is multiplied, for the same reason.
-Result<void> multiply_one_token(const Job& job, const ShiftedRecords& records, const float* x, uint64_t strip) {
+Result<void> multiply_one_token(const Job& job, const ShiftedRecords& records, const uint8_t* x, uint64_t strip) {
   uint8_t* const uppers = workspace().uppers;
   float sums[kFragmentRows * 2 * kMostWidth] = {};
-  const size_t width = job.kernels.width;
+  const size_t width = job.kernels.width, x_bytes = kTileStride * one_token_value_bytes(job);
   alignas(64) uint8_t scratch[fast::kRecordBytes];
   const uint64_t count = fast::records_a_strip(job.grid().steps()), place = job.first_strip() + strip;
   for (uint64_t next = 0; next <= count; ++next) {
@@ -166,7 +170,7 @@ Result<void> multiply_one_token(const Job& job, const ShiftedRecords& records, c
     if (next == 0) continue;
     const uint64_t record = next - 1;
     job.kernels.dot_record(records.planes(place, record, scratch), uppers + record % 2 * kUpperBytes,
-                           x + record * kTileStride, sums);
+                           x + record * x_bytes, sums);
   }
   for (size_t g = 0; g < kFragmentRows; ++g) {
     for (size_t i = 0; i < width; ++i) {
@@ -210,17 +214,19 @@ const uint16_t* try_scale(const Job& job) {
 }
 
 // The same of one token, as dot_record reads it: whole records, zeros behind the last step.
-const float* try_widen(const Job& job) {
+const uint8_t* try_scale_one_token(const Job& job) {
   const PackHeader& header = job.pack.header;
   if (job.kernels.dot_record == nullptr || header.layout != Layout::kFast || !header.fusible || job.args.tokens != 1)
     return nullptr;
   const uint64_t steps = header.grid.steps(), values = fast::records_a_strip(steps) * kTileStride;
-  if (values * sizeof(float) > kWidenedBytes) return nullptr;
-  float* const out = workspace().widened_x;
-  uint16_t* const scaled = reinterpret_cast<uint16_t*>(out + values / 2);  // the second half, widened from its front on
+  const uint64_t value_bytes = one_token_value_bytes(job);
+  if (values * value_bytes > kWidenedBytes) return nullptr;
+  uint8_t* const out = reinterpret_cast<uint8_t*>(workspace().widened_x);
+  // To be widened, it is the second half, and widened from its front on.
+  uint16_t* const scaled = reinterpret_cast<uint16_t*>(out + values * (value_bytes - sizeof(uint16_t)));
   std::fill(scaled + steps * kFragmentStep, scaled + values, uint16_t{0});
   if (!scale_x(job.args.x, 1, job.args.x_stride, header.grid.cols, shift_of(header), scaled)) return nullptr;
-  job.kernels.widen_x(scaled, values, out);
+  if (job.kernels.widen_x != nullptr) job.kernels.widen_x(scaled, values, reinterpret_cast<float*>(out));
   return out;
 }
 
@@ -255,7 +261,7 @@ Result<void> linear(ByteSpan bytes, const LinearArgs& args, int threads) {
       return Ok{};
     });
   }
-  if (const float* x = try_widen(job)) {
+  if (const uint8_t* x = try_scale_one_token(job)) {
     const ShiftedRecords records(pack, job.kernels);
     return for_strips(job, threads, [&](uint64_t strip) { return multiply_one_token(job, records, x, strip); });
   }

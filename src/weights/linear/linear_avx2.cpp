@@ -235,7 +235,8 @@ inline void dot_steps(const Words& words, const uint8_t* low, uint8_t* upper, co
   }
 }
 
-void dot_record(const uint8_t* record, uint8_t* upper, const float* x, float* sums) {
+void dot_record(const uint8_t* record, uint8_t* upper, const void* widened_x, float* sums) {
+  const auto* x = static_cast<const float*>(widened_x);
   for (size_t chunk = 0; chunk < 2; ++chunk) {
     const uint8_t* high = record + fast::low_plane_bytes(fast::kChunkSteps);
     for (size_t octet = 0; octet < 4; ++octet) {

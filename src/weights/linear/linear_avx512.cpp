@@ -106,7 +106,7 @@ void reduce_fragments(const float* sums, float* out) {
 
 void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
   avx512::decode_chunk<3>(
-      chunk, chunk + kPrefetchAhead,
+      chunk, chunk + kPrefetchAhead, [](size_t, size_t) { return avx512::window_upper(); },
       [tile](size_t row, size_t pair, __m512i first, __m512i second) {
         uint16_t* out = tile + row * kTileStride + pair * 2 * kFragmentStep;
         _mm512_store_si512(out, first);
@@ -115,14 +115,43 @@ void decode_chunk(const uint8_t* chunk, uint16_t* tile) {
       [](size_t) {});
 }
 
+// sums[g][0] of the first, sums[g][1] of the second step of each pair.
+void dot_record(const uint8_t* record, uint8_t* upper, const void* x, float* sums) {
+  const auto* steps = static_cast<const uint16_t*>(x);
+  for (size_t chunk = 0; chunk < 2; ++chunk) {
+    const __m512i x0 = load(steps), x1 = load(steps + kFragmentStep), x2 = load(steps + 2 * kFragmentStep),
+                  x3 = load(steps + 3 * kFragmentStep);
+    avx512::decode_chunk<3>(
+        record, record + kPrefetchAhead,
+        [upper](size_t row, size_t pair) {
+          uint8_t* const at = upper + pair * 512 + row * 64;
+          const __m512i bytes = load(at);
+          _mm512_storeu_si512(at, avx512::window_upper());
+          return bytes;
+        },
+        [=](size_t row, size_t pair, __m512i first, __m512i second) {
+          float* const sum = sums + row * 2 * kWidth;
+          _mm512_storeu_ps(sum, multiply_add(_mm512_loadu_ps(sum), first, pair == 0 ? x0 : x2));
+          _mm512_storeu_ps(sum + kWidth, multiply_add(_mm512_loadu_ps(sum + kWidth), second, pair == 0 ? x1 : x3));
+        },
+        [](size_t) {});
+    record += fast::kChunkBytes;
+    upper += fast::kChunkSteps * kStepWeights;
+    steps += fast::kChunkSteps * kFragmentStep;
+  }
+}
+
 }  // namespace
 
 const LinearKernels& linear_kernels_avx512() {
-  static constexpr LinearKernels kernels{.width = kWidth,
-                                         .dot = dot,
-                                         .reduce = reduce,
-                                         .reduce_fragments = reduce_fragments,
-                                         .decode_chunk = decode_chunk};
+  static const LinearKernels kernels{.width = kWidth,
+                                     .dot = dot,
+                                     .reduce = reduce,
+                                     .reduce_fragments = reduce_fragments,
+                                     .decode_chunk = decode_chunk,
+                                     .dot_record = dot_record,
+                                     .widen_x = nullptr,
+                                     .set_upper = linear_kernels_avx2().set_upper};
   return kernels;
 }
 

@@ -75,11 +75,10 @@ struct LinearKernels {
   void (*decode_chunk)(const uint8_t* chunk, uint16_t* tile);
   // A full record of layout `fast` times one token, without a tile between. `upper` has the exponents' upper parts (see
   // upper_byte), 1,024 a chunk in the order of places, and is left full of the window's; x, the record's 8 steps of a
-  // scaled x, widened. sums[8][2][width]: row g as reduce_fragments has it, the even and the odd columns apart. Null:
-  // no such kernel.
-  void (*dot_record)(const uint8_t* record, uint8_t* upper, const float* x, float* sums);
-  // Where there is dot_record: scaled x as it reads it. `count`: a multiple of 16. `out` may begin 2 * count bytes
-  // before x.
+  // scaled x, is widened or, where widen_x is null, bf16 as it is. sums[8][2][width]: row g as reduce_fragments has it,
+  // in two parts. Null: no such kernel.
+  void (*dot_record)(const uint8_t* record, uint8_t* upper, const void* x, float* sums);
+  // Scaled x as fp32, in dot_record's own order. `count`: a multiple of 16. `out` may begin 2 * count bytes before x.
   void (*widen_x)(const uint16_t* x, size_t count, float* out);
   // Where there is dot_record: sets the upper parts of a slot's entries, `first` of chunk 0 and all - first of chunk 1.
   // Reads up to kSlotReadAhead bytes behind the last entry and may write upper[2048].

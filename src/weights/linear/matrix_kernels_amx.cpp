@@ -195,7 +195,8 @@ void decode_chunk(const DecodeArgs& args, const MultiplyArgs& meanwhile) {
   };
   for_sums(meanwhile, [&]<unsigned kSums>() {
     Steps<kSums> product(meanwhile);
-    avx512::decode_chunk<kAheadLocality>(args.chunk, args.ahead, put, [&](size_t half) {
+    const auto upper = [](size_t, size_t) { return avx512::window_upper(); };
+    avx512::decode_chunk<kAheadLocality>(args.chunk, args.ahead, upper, put, [&](size_t half) {
       if (half == 0) {
         product.even();
       } else if (meanwhile.steps == 2) {
