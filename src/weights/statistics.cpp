@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kCountGrain = uint64_t{1} << 18;
 
-// Eight tables: neighbours with one exponent do not wait for each other's store.
+// Eight tables: neighbours with one exponent do not wait for each other's store. At most 2^32 values.
 void count_by_tables(std::span<const uint16_t> values, ExponentCounts& counts) {
   constexpr size_t kTables = 8;
   std::array<std::array<uint32_t, 256>, kTables> tables{};
@@ -47,9 +47,7 @@ uint8_t fullest_band(const ExponentCounts& counts) {
   return static_cast<uint8_t>(best);
 }
 
-}  // namespace
-
-void add_exponents(std::span<const uint16_t> values, ExponentCounts& counts) {
+void add_piece(std::span<const uint16_t> values, ExponentCounts& counts) {
   constexpr size_t kSample = 1024;  // values that say where the band lies
   if (cpu_isa() >= Isa::kAvx2 && values.size() > 2 * kSample) {
     count_by_tables(values.first(kSample), counts);
@@ -57,6 +55,14 @@ void add_exponents(std::span<const uint16_t> values, ExponentCounts& counts) {
     values = values.subspan(count_exponents_avx2(values, fullest_band(counts), counts.data()));
   }
   count_by_tables(values, counts);
+}
+
+}  // namespace
+
+void add_exponents(std::span<const uint16_t> values, ExponentCounts& counts) {
+  for (; values.size() > kCountGrain; values = values.subspan(kCountGrain))
+    add_piece(values.first(kCountGrain), counts);
+  add_piece(values, counts);
 }
 
 std::array<uint64_t, 256> exponent_counts(std::span<const uint16_t> bf16, int threads) {

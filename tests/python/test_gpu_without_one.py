@@ -179,6 +179,7 @@ def test_products_of_one_input_run_side_by_side_in_a_graph(device, bias):
 def test_products_share_the_multiprocessors_by_their_rows():
     assert side.share([4096, 1024, 1024], 132) == [76, 28, 28]
     assert side.share([12288, 12288], 132) == [66, 66]
+    assert side.share([100, 99, 99], 132) == [46, 43, 43]
     assert side.share([100, 7], 132) == [121, 11]
     assert side.share([8, 8, 100000], 4) == [1, 1, 3]  # the launches then take turns
 

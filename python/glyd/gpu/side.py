@@ -92,15 +92,16 @@ def can_run(module, x, tokens, device):
     )
 
 
-# A smaller product gets more than its part of the rows: its work comes in fewer pieces, and starting and ending cost it
-# as much as the large one. Of 132 multiprocessors beside one of 4,096 rows, 1,024 rows did best with 28, by rows alone
-# 22 (microseconds of the three: 15.1 and 16.8 at 16 tokens, 20.7 and 20.8 at 32, 21.7 and 30.1 at 64).
+# A much smaller product gets more than its part of the rows: its work comes in fewer pieces, and starting and ending
+# cost it as much as the large one. Of 132 multiprocessors beside one of 4,096 rows, 1,024 rows did best with 28, by rows
+# alone 22 (docs/adr/0014-side-by-side.md has the times).
 SMALLER = 1.28
 
 
 def share(rows, multiprocessors):
-    """Multiprocessors for each of several products of one input, by their rows: all of them, the first the odd ones."""
-    more = [SMALLER if part < max(rows) else 1 for part in rows]
+    """Multiprocessors for each of several products of one input: by their rows, those of half the largest's and less
+    SMALLER times that; all in all, the first product the odd ones."""
+    more = [SMALLER if 2 * part <= max(rows) else 1 for part in rows]
     shares = [max(1, int(multiprocessors * part * m / sum(rows))) for part, m in zip(rows, more, strict=True)]
     shares[0] = max(1, multiprocessors - sum(shares[1:]))
     return shares

@@ -95,9 +95,8 @@ size_t make_class_codes(const Pairs& pairs, const std::vector<uint8_t>& order, c
 
 }  // namespace
 
-// Where a search ends depends on where it begins, so there are
-// a few beginnings: the most frequent symbols, each by each, every second or every third; and one class less with what
-// suits it least put apart.
+// Where a search ends depends on where it begins, so there are a few beginnings: the most frequent symbols, each by
+// each, every second or every third; and one class less with what suits it least put apart.
 std::optional<Classes> find_classes(ByteSpan symbols, const Histogram& counts, size_t most_bits) {
   const size_t segment = ceil_div(symbols.size(), static_cast<size_t>(stream_lanes(symbols.size())));
   Pairs pairs(256);

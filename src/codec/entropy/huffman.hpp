@@ -32,7 +32,7 @@ HuffmanCodes make_codes(const CodeLengths& lengths);
 bool make_table(const CodeLengths& lengths, const uint8_t* classes, HuffmanTable& table);
 
 inline constexpr size_t kMostTableBytes = 256;  // that are needed to write a code's lengths
-// Appends the lengths as the format sends them (at most 200 bytes).
+// Appends the lengths as the format sends them (at most kMostTableBytes).
 size_t write_code_lengths(const CodeLengths& lengths, uint8_t* out);
 // Reads them from the start of `in`; gives the bytes taken.
 Result<size_t> read_code_lengths(ByteSpan in, CodeLengths& lengths);

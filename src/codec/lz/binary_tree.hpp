@@ -52,6 +52,7 @@ class BinaryTree {
   void insert(uint32_t begin, uint32_t end, uint32_t depth, const Take& take) {
     uint32_t next = begin, taken = begin;
     for (Walk& w : walks_) w.depth = 0;
+    in_hand_.fill(0);  // an exception may have left some
     while (taken < end) {
       for (Walk& w : walks_) {
         if (w.depth != 0) {

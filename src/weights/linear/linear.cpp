@@ -3,7 +3,7 @@
 //
 // Five ways to a strip's weights:
 //  - the matrix units, where the CPU has them (matrix_unit.hpp), from a few tokens on;
-//  - one token (`fast`, AVX2): from the pack's bytes to the sums in registers;
+//  - one token (`fast`, AVX2 and AVX-512): from the pack's bytes to the sums in registers;
 //  - fused (`fast`, x small enough to be scaled and permuted once): records decoded as they are cheapest, a record
 //  ahead of the products;
 //  - direct (`raw`, not transposed): the pack's own rows;

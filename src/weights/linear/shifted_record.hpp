@@ -41,7 +41,7 @@ class ShiftedRecords {
   // anything finite. False if the record's patches break the format.
   [[nodiscard]] bool decode(uint64_t strip, uint64_t record, uint16_t* tile) const;
 
-  // Where a record's planes and slot stand. For caches, any place will do.
+  // Where a record's planes and slot stand; of one that the pack has.
   struct Place {
     const uint8_t *planes, *slot;
   };
