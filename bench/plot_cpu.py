@@ -18,7 +18,8 @@ def read_results(folder):
     newest, head = {}, None
     for path in sorted(folder.glob("*.json"), key=lambda p: json.loads(p.read_text().splitlines()[0])["date"]):
         first, *lines = map(json.loads, path.read_text().splitlines())
-        lines = [line for line in lines if line["name"].startswith("cpu.")]  # the codec's results have a plot of their own
+        # The codec's results have a plot of their own, and parts of products no baseline.
+        lines = [line for line in lines if line["name"].startswith("cpu.") and "ratio" in line]
         if not lines:
             continue
         head = first

@@ -48,9 +48,11 @@ def main():
             axis.annotate(f"glyd {level}", ours, xytext=(7, 4), textcoords="offset points", fontsize=9)
             axis.annotate(name, peer, xytext=(7, -11), textcoords="offset points", fontsize=9)
         axis.set_xscale("log")
-        axis.margins(x=0.25, y=0.1)  # room for the names
-        for ticks in (axis.xaxis.set_major_formatter, axis.xaxis.set_minor_formatter):
-            ticks(matplotlib.ticker.StrMethodFormatter("{x:.0f}"))
+        axis.margins(x=0.35, y=0.1)  # room for the names
+        plain = matplotlib.ticker.StrMethodFormatter("{x:.0f}")
+        low, high = axis.get_xlim()
+        axis.xaxis.set_major_formatter(plain)
+        axis.xaxis.set_minor_formatter(plain if high < 10 * low else matplotlib.ticker.NullFormatter())
         axis.set_xlabel(f"{key}: MB/s, one thread")
         axis.set_ylabel("raw / stored")
         axis.grid(alpha=0.3)
