@@ -69,16 +69,16 @@ Result<void> decode_records(const RecordDecoder& decoder, const PackHeader& head
   const Grid& grid = header.grid;
   const bool stream = out.size_bytes() >= kStreamBytes;
   return walk<Rows>(decoder, header, threads, [&](const Piece& piece, Rows& in_hand) {
-    const uint64_t row = piece.strip % grid.strips_a_matrix() * kStripRows;
-    const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - row);
-    uint16_t* matrix = out.data() + piece.strip / grid.strips_a_matrix() * grid.rows * grid.cols;
+    const StripRows rows = rows_of_strip(grid, piece.strip);
     if (header.transposed) {
-      transpose_tile(piece.tile, kTileStride, rows, piece.cols, matrix + piece.col * grid.rows + row, grid.rows);
+      uint16_t* matrix = out.data() + piece.strip / grid.strips_a_matrix() * grid.rows * grid.cols;
+      transpose_tile(piece.tile, kTileStride, rows.count, piece.cols, matrix + piece.col * grid.rows + rows.first,
+                     grid.rows);
       return;
     }
     const bool first = piece.col == 0, last = piece.col + piece.cols == grid.cols;
-    for (uint64_t r = 0; r < rows; ++r) {
-      uint16_t* to = matrix + (row + r) * grid.cols + piece.col;
+    for (uint64_t r = 0; r < rows.count; ++r) {
+      uint16_t* to = out.data() + rows.begin + r * grid.cols + piece.col;
       if (stream) {
         in_hand.streamed[r].add(piece.tile + r * kTileStride, piece.cols, to, first, last);
       } else {
@@ -97,10 +97,8 @@ Result<bool> compare_records(const RecordDecoder& decoder, const PackHeader& hea
   const TensorSource source{values, grid, header.transposed};
   std::atomic<bool> same{true};
   GLYD_CHECK(walk<Expected>(decoder, header, threads, [&](const Piece& piece, Expected& expected) {
-    const uint64_t row = piece.strip % grid.strips_a_matrix() * kStripRows;
-    const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - row);
-    const uint16_t* wanted =
-        values.data() + (piece.strip / grid.strips_a_matrix() * grid.rows + row) * grid.cols + piece.col;
+    const StripRows rows = rows_of_strip(grid, piece.strip);
+    const uint16_t* wanted = values.data() + rows.begin + piece.col;
     uint64_t stride = grid.cols;
     if (header.transposed) {
       load_tile(source, piece.strip, piece.col / kStepCols,
@@ -109,7 +107,7 @@ Result<bool> compare_records(const RecordDecoder& decoder, const PackHeader& hea
       stride = kTileStride;
     }
     bool equal = true;
-    for (uint64_t r = 0; r < rows; ++r, wanted += stride) {
+    for (uint64_t r = 0; r < rows.count; ++r, wanted += stride) {
       if (!header.transposed) fetch_next_piece(wanted, 2 * piece.cols);
       equal &= std::memcmp(piece.tile + r * kTileStride, wanted, 2 * piece.cols) == 0;
     }

@@ -1,6 +1,7 @@
 // tile.hpp - moves tiles of bf16 values between tensors and scratch memory. Pure loops, no allocation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "weights/registry.hpp"
@@ -12,6 +13,16 @@ namespace glyd {
 inline void fetch_next_piece(const void* row, uint64_t bytes) {
   const auto next = reinterpret_cast<uintptr_t>(row) + bytes;
   for (uint64_t b = 0; b < bytes; b += 64) __builtin_prefetch(reinterpret_cast<const void*>(next + b));
+}
+
+// A strip's rows, by its number over the stack.
+struct StripRows {
+  uint64_t first, count;  // in its matrix
+  uint64_t begin;         // where the first stands among the stack's values, if these are row-major
+};
+inline StripRows rows_of_strip(const Grid& grid, uint64_t strip) {
+  const uint64_t strips = grid.strips_a_matrix(), first = strip % strips * kStripRows;
+  return {first, std::min<uint64_t>(kStripRows, grid.rows - first), (strip / strips * grid.rows + first) * grid.cols};
 }
 
 // out[c * out_stride + r] = from[r * from_stride + c], cache-friendly at any size. `from` holds bf16 values at any

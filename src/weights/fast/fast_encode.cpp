@@ -91,12 +91,10 @@ void Encoder::set_base(uint32_t base) {
 
 Encoder::Rows Encoder::rows_of(uint64_t strip, uint64_t record, uint16_t* tile) const {
   const Grid& grid = source_.grid;
-  const uint64_t row = strip % grid.strips_a_matrix() * kStripRows, col = record * kRecordSteps * kStepCols;
-  const bool whole = row + kStripRows <= grid.rows && col + kRecordSteps * kStepCols <= grid.cols;
-  if (whole && !source_.transposed) {
-    const uint64_t matrix = strip / grid.strips_a_matrix();
-    return {source_.values.data() + (matrix * grid.rows + row) * grid.cols + col, grid.cols};
-  }
+  const StripRows rows = rows_of_strip(grid, strip);
+  const uint64_t col = record * kRecordSteps * kStepCols;
+  const bool whole = rows.count == kStripRows && col + kRecordSteps * kStepCols <= grid.cols;
+  if (whole && !source_.transposed) return {source_.values.data() + rows.begin + col, grid.cols};
   load(strip, record, tile);
   return {tile, kTileStride};
 }
@@ -115,12 +113,12 @@ RecordPatches Encoder::count_record(const Rows& rows, uint32_t steps) const {
   return result;
 }
 
-// Values of a strip that lie together.
-std::span<const uint16_t> strip_values(const TensorSource& source, uint64_t strip) {
-  const Grid& grid = source.grid;
-  const uint64_t row = strip % grid.strips_a_matrix() * kStripRows;
-  const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - row);
-  return source.values.subspan((strip / grid.strips_a_matrix() * grid.rows + row) * grid.cols, rows * grid.cols);
+// Strips begin .. end-1 where rows lie together.
+std::span<const uint16_t> values_of_strips(const TensorSource& source, uint64_t begin, uint64_t end) {
+  const auto place = [&](uint64_t strip) {
+    return strip == source.grid.strips() ? source.values.size() : rows_of_strip(source.grid, strip).begin;
+  };
+  return source.values.subspan(place(begin), place(end) - place(begin));
 }
 
 // Adds all exponents to `counts` too, if not null: the tensor's rows must lie together.
@@ -132,8 +130,8 @@ SlotTotals Encoder::count_patches(ExponentCounts* counts) {
     alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     SlotTotals sum;
     ExponentCounts own{};
+    if (counts != nullptr) add_exponents(values_of_strips(source_, begin, end), own);
     for (uint64_t strip = begin; strip < end; ++strip) {
-      if (counts != nullptr) add_exponents(strip_values(source_, strip), own);
       for (uint64_t record = 0; record < records(); ++record) {
         const uint32_t record_steps = steps_of_record(steps(), record);
         const RecordPatches found = count_record(rows_of(strip, record, tile), record_steps);

@@ -82,7 +82,7 @@ PairCounts Encoder::count_pairs(const Alphabet& alphabet) const {
     alignas(64) uint16_t tile[kStripRows * kTileStride] = {};
     uint64_t counts[2][32 * 32] = {};  // two: neighbours of one kind do not wait for each other
     for (uint64_t strip = begin; strip < end; ++strip) {
-      const uint64_t rows = std::min<uint64_t>(kStripRows, grid.rows - strip % grid.strips_a_matrix() * kStripRows);
+      const uint64_t rows = rows_of_strip(grid, strip).count;
       for (uint64_t record = 0; record < records(); ++record) {
         load(strip, record, fill, tile);
         const uint64_t cols = std::min<uint64_t>(kTileStride, grid.cols - record * kTileStride);
