@@ -76,20 +76,20 @@ struct UnitEncoder::State {
     uint8_t* to = out;
     size_t at = 0;
     coded.gather(raw, sequences);
-    const std::vector<Part> parts = split_block(coded);
-    for (const Part& part : parts) {
+    const Split split = split_block(coded);
+    for (const Part& part : split.parts) {
       const ByteSpan content = raw.subspan(at, part.bytes);
-      if (parts.size() > 1) coded.gather(content, sequences.subspan(part.first, part.last - part.first));
-      to += write_coded(content, to);
+      if (split.parts.size() > 1) coded.gather(content, sequences.subspan(part.first, part.last - part.first));
+      to += write_coded(content, split.counted ? &split.counts : nullptr, to);
       at += part.bytes;
     }
     return static_cast<size_t>(to - out);
   }
 
   // What was gathered of `raw`.
-  size_t write_coded(ByteSpan raw, uint8_t* out) {
+  size_t write_coded(ByteSpan raw, const StreamCounts* counted, uint8_t* out) {
     const SymbolEncoder before = symbols;
-    const size_t stored = coded.write(symbols, out + kBlockHeaderBytes);
+    const size_t stored = coded.write(symbols, out + kBlockHeaderBytes, counted);
     if (stored < raw.size() - raw.size() / 256) return finish(BlockType::kCoded, raw.size(), stored, out);
     symbols = before;
     return write_raw(raw, out);

@@ -118,7 +118,7 @@ bool read_varint(const uint8_t*& at, const uint8_t* end, uint32_t& value) {
   return false;
 }
 
-size_t SymbolEncoder::write(StreamKind kind, ByteSpan symbols, uint8_t* out) {
+size_t SymbolEncoder::write(StreamKind kind, ByteSpan symbols, uint8_t* out, const Histogram* counted) {
   const size_t k = static_cast<size_t>(kind);
   const auto header = [&](StreamMode mode) {
     out[0] = static_cast<uint8_t>(mode);
@@ -130,8 +130,9 @@ size_t SymbolEncoder::write(StreamKind kind, ByteSpan symbols, uint8_t* out) {
     return static_cast<size_t>(to - out) + symbols.size();
   };
   if (symbols.size() < 2) return raw();
-  Histogram counts;
-  kernels().histogram(symbols.data(), symbols.size(), counts.data());
+  Histogram own;
+  if (counted == nullptr) kernels().histogram(symbols.data(), symbols.size(), own.data());
+  const Histogram& counts = counted != nullptr ? *counted : own;
   const size_t used =
       static_cast<size_t>(std::count_if(counts.begin(), counts.end(), [](uint32_t c) { return c != 0; }));
   if (used == 1) {

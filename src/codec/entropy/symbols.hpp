@@ -21,8 +21,8 @@ struct SymbolEncoder {
 
   // Most bytes that `count` symbols take.
   static size_t bound(size_t count) { return count + 8; }
-  // Writes the stream in its shortest form; gives its bytes.
-  size_t write(StreamKind kind, ByteSpan symbols, uint8_t* out);
+  // Writes the stream in its shortest form; gives its bytes. `counted`: the symbols' counts, if the caller has them.
+  size_t write(StreamKind kind, ByteSpan symbols, uint8_t* out, const Histogram* counted = nullptr);
 };
 
 struct SymbolDecoder {

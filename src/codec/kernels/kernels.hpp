@@ -61,7 +61,7 @@ struct MaxSearch {
   // By the unit's bytes: at most 64 KiB, 8 MiB, any.
   enum Size { kSmall, kMiddle, kLarge };
   static constexpr size_t table_bytes(Size size) {
-    return size == kSmall ? 3 << 14 : size == kMiddle ? 5 << 17 : 3 << 19;
+    return size == kSmall ? 3 << 14 : size == kMiddle ? 9 << 16 : 3 << 19;
   }
   const uint8_t* unit;
   uint32_t begin, end;

@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kHashPrime = 0x9e3779b185ebca87u;
 constexpr uint32_t kSearchMargin = 32;  // bytes of the block that may be loaded at a position which is searched
 constexpr int kSearchStepShift = 8;     // one position more is skipped for every 256 bytes without a match
-constexpr uint32_t kLookBelow = 48;     // a match this long is taken without looking at the next position
+constexpr uint32_t kLookBelow = 32;     // a match this long is taken without looking at the next position
 constexpr uint32_t kFarMatch = 8;       // what the table of eight bytes promises
 constexpr uint32_t kEnoughRepeat = 5;   // such a match of the last offset is taken without looking for others
 constexpr uint32_t kLeastMatch = 4;
@@ -29,18 +29,29 @@ constexpr uint32_t kLeastMatch = 4;
 constexpr int kBitsOfLiteral = 5, kBitsOfNew = 10, kBitsOfRepeat = 6;
 
 #if defined(__AVX2__)
-// Where the first 32 bytes are the same: out of the way, the loop would cost the others registers.
+// A bit for each of 32 bytes that differs.
+GLYD_KERNEL_INLINE uint32_t differing(const uint8_t* a, const uint8_t* b) {
+  const __m256i same = _mm256_cmpeq_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)),
+                                         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
+  return ~static_cast<uint32_t>(_mm256_movemask_epi8(same));
+}
+
+// Where the first 32 bytes are the same: out of the way, the loop would cost the others registers. 32 bytes a step: in
+// logs every second match comes here, and the end of a loop is guessed wrong once a match.
 __attribute__((noinline)) uint32_t common_from_32(const uint8_t* a, const uint8_t* b, const uint8_t* a_end) {
-  return 32 + static_cast<uint32_t>(match_length(a + 32, b + 32, a_end));
+  uint32_t done = 32;
+  for (; a_end - a >= static_cast<ptrdiff_t>(done) + 32; done += 32) {
+    const uint32_t differ = differing(a + done, b + done);
+    if (differ != 0) return done + static_cast<uint32_t>(__builtin_ctz(differ));
+  }
+  return done + static_cast<uint32_t>(match_length(a + done, b + done, a_end));
 }
 #endif
 
 // Length of the common prefix; kSearchMargin bytes may be loaded at a, and none of a counts from `a_end` on.
 GLYD_KERNEL_INLINE uint32_t common_bytes(const uint8_t* a, const uint8_t* b, const uint8_t* a_end) {
 #if defined(__AVX2__)
-  const __m256i same = _mm256_cmpeq_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)),
-                                         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
-  const auto differ = ~static_cast<uint32_t>(_mm256_movemask_epi8(same));
+  const uint32_t differ = differing(a, b);
   return GLYD_LIKELY(differ != 0) ? static_cast<uint32_t>(__builtin_ctz(differ)) : common_from_32(a, b, a_end);
 #else
   return static_cast<uint32_t>(match_length(a, b, a_end));
@@ -80,11 +91,14 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
     const uint64_t word = load64(base + position);
     return Candidates{swap(near_table, near_hash(word), position), swap(far_table, far_hash(word), position)};
   };
-  const auto put_in = [=](uint32_t position) {
-    const uint64_t word = load64(base + position);
-    const uint32_t near = near_hash(word), far = far_hash(word);
-    near_table[near >> kTagBits] = near << kPositionBits | position;
+  const auto put_in_far = [=](uint32_t position) {
+    const uint32_t far = far_hash(load64(base + position));
     far_table[far >> kTagBits] = far << kPositionBits | position;
+  };
+  const auto put_in = [=](uint32_t position) {
+    const uint32_t near = near_hash(load64(base + position));
+    near_table[near >> kTagBits] = near << kPositionBits | position;
+    put_in_far(position);
   };
   uint32_t recent = kFirstOffsets[0], recent1 = kFirstOffsets[1];
   // The near candidate counts where the far one does not match. One at `known` is passed over.
@@ -151,8 +165,9 @@ GLYD_KERNEL_INLINE Sequence* search_tables(const MaxSearch& in) {
     if (best.offset != recent) recent1 = recent, recent = best.offset;
     anchor = from + best.length;
     if (anchor >= limit) break;
-    // Three positions of the match, of any length: a loop's end would be guessed wrong.
-    put_in(at + 2);
+    // Three positions of the match, of any length: a loop's end would be guessed wrong. One of them far only: a short
+    // match from there is mostly found from the others.
+    put_in_far(at + 2);
     put_in(anchor - 2);
     put_in(at + (anchor - at) / 2);
     at = anchor;
@@ -178,7 +193,7 @@ inline Sequence* search_max(const MaxSearch& in) {
     case MaxSearch::kSmall:
       return search_tables<12, 13, 16>(in);
     case MaxSearch::kMiddle:
-      return search_tables<15, 17, 23>(in);
+      return search_tables<14, 17, 23>(in);
     case MaxSearch::kLarge:
       break;
   }

@@ -31,6 +31,11 @@ struct PieceEnd {
   size_t sequences, bytes, tokens, literals, offsets;
 };
 
+// How often each symbol occurs; of offsets, with kMaxLowBits low bits.
+struct StreamCounts {
+  Histogram literals{}, tokens{}, offsets{};
+};
+
 class CodedWriter {
  public:
   // Blocks are cut at pieces of about so many bytes.
@@ -40,7 +45,8 @@ class CodedWriter {
   // Turns the block `raw` with these sequences into the streams below.
   void gather(ByteSpan raw, std::span<const Sequence> sequences);
   // Writes the payload of what was gathered last; gives its bytes. Codes and tables of `symbols` change with it.
-  size_t write(SymbolEncoder& symbols, uint8_t* out);
+  // `counted`: its counts, if the caller has them.
+  size_t write(SymbolEncoder& symbols, uint8_t* out, const StreamCounts* counted = nullptr);
 
   ByteSpan tokens() const { return {scratch_.tokens.data(), pieces_.back().tokens}; }
   ByteSpan literals() const { return {scratch_.literals.data(), pieces_.back().literals}; }

@@ -15,15 +15,20 @@ constexpr uint64_t kSymbolBits = 6;      // of a code's table, for each symbol t
 
 // What a block's codes would be made from.
 struct Statistics {
-  std::array<uint32_t, 256> literals{}, tokens{};
-  std::array<uint32_t, 32> offsets{};
+  StreamCounts counts;
 
-  void add(const Statistics& other) {
-    for (size_t s = 0; s < 256; ++s) literals[s] += other.literals[s], tokens[s] += other.tokens[s];
-    for (size_t s = 0; s < 32; ++s) offsets[s] += other.offsets[s];
+  void add(const StreamCounts& other) {
+    for (size_t s = 0; s < 256; ++s) {
+      counts.literals[s] += other.literals[s];
+      counts.tokens[s] += other.tokens[s];
+      counts.offsets[s] += other.offsets[s];
+    }
   }
   uint64_t bits() const {
-    return kBlockBits + bits_of(literals.data(), 256) + bits_of(tokens.data(), 256) + bits_of(offsets.data(), 32);
+    std::array<uint32_t, 32> offsets{};
+    for (size_t s = 0; s < 256; ++s) offsets[s >> kMaxLowBits] += counts.offsets[s];
+    return kBlockBits + bits_of(counts.literals.data(), 256) + bits_of(counts.tokens.data(), 256) +
+           bits_of(offsets.data(), 32);
   }
 
   static uint64_t bits_of(const uint32_t* counts, size_t symbols) {
@@ -50,20 +55,17 @@ struct Piece {
 
 }  // namespace
 
-std::vector<Part> split_block(const CodedWriter& gathered) {
+Split split_block(const CodedWriter& gathered) {
   const std::span<const PieceEnd> ends = gathered.pieces();
   std::vector<Piece> pieces;
   PieceEnd begin{};
   for (const PieceEnd& end : ends) {
     Piece piece{.part = {begin.sequences, end.sequences, end.bytes - begin.bytes}};
-    if (ends.size() == 1) return {piece.part};
-    Statistics& s = piece.statistics;
+    if (ends.size() == 1) return {.parts = {piece.part}, .counted = false, .counts = {}};
+    StreamCounts& s = piece.statistics.counts;
     kernels().histogram(gathered.literals().data() + begin.literals, end.literals - begin.literals, s.literals.data());
     kernels().histogram(gathered.tokens().data() + begin.tokens, end.tokens - begin.tokens, s.tokens.data());
-    std::array<uint32_t, 256> offset_codes;
-    kernels().histogram(gathered.offset_codes().data() + begin.offsets, end.offsets - begin.offsets,
-                        offset_codes.data());
-    for (size_t code = 0; code < 256; ++code) s.offsets[code >> kMaxLowBits] += offset_codes[code];
+    kernels().histogram(gathered.offset_codes().data() + begin.offsets, end.offsets - begin.offsets, s.offsets.data());
     pieces.push_back(piece);
     begin = end;
   }
@@ -71,7 +73,7 @@ std::vector<Part> split_block(const CodedWriter& gathered) {
   // Joins the pair that saves most, until none saves.
   const auto join = [&](size_t i) {
     Statistics both = pieces[i].statistics;
-    both.add(pieces[i + 1].statistics);
+    both.add(pieces[i + 1].statistics.counts);
     pieces[i].joined_bits = both.bits();
   };
   for (size_t i = 0; i + 1 < pieces.size(); ++i) join(i);
@@ -85,7 +87,7 @@ std::vector<Part> split_block(const CodedWriter& gathered) {
     if (most == 0) break;
     Piece& a = pieces[best];
     const Piece& b = pieces[best + 1];
-    a.statistics.add(b.statistics);
+    a.statistics.add(b.statistics.counts);
     a.part.last = b.part.last;
     a.part.bytes += b.part.bytes;
     a.bits = joined_bits;
@@ -93,9 +95,9 @@ std::vector<Part> split_block(const CodedWriter& gathered) {
     if (best > 0) join(best - 1);
     if (best + 1 < pieces.size()) join(best);
   }
-  std::vector<Part> parts;
-  for (const Piece& p : pieces) parts.push_back(p.part);
-  return parts;
+  Split split{.parts = {}, .counted = pieces.size() == 1, .counts = pieces[0].statistics.counts};
+  for (const Piece& p : pieces) split.parts.push_back(p.part);
+  return split;
 }
 
 }  // namespace glyd::codec

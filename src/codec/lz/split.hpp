@@ -12,7 +12,13 @@ struct Part {
   size_t first, last, bytes;
 };
 
+struct Split {
+  std::vector<Part> parts;
+  bool counted;  // there is one part, and these are its counts
+  StreamCounts counts;
+};
+
 // Cuts what was gathered of a block between pieces where that saves more than another block's codes cost.
-std::vector<Part> split_block(const CodedWriter& gathered);
+Split split_block(const CodedWriter& gathered);
 
 }  // namespace glyd::codec
