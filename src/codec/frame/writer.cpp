@@ -133,9 +133,9 @@ Result<void> FrameWriter::write(ByteSpan content) {
 }
 
 // Units differ in the time they take: several for each thread leave less of it waiting for the last of a batch. Content
-// that lies in memory costs no room but for the chunks.
+// that lies in memory costs no room but for the chunks, whose pages are only taken as far as they are written.
 size_t FrameWriter::batch_in_memory() const {
-  constexpr size_t kMostUnits = 4, kMostBytes = 32 << 20;  // a thread
+  constexpr size_t kMostUnits = 4, kMostBytes = 128 << 20;  // a thread
   const size_t units = options_.threads == 1 ? 1 : std::clamp<size_t>(kMostBytes / unit_bytes_, 1, kMostUnits);
   return unit_bytes_ * units * static_cast<size_t>(options_.threads);
 }
