@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "base/parallel.hpp"
 
@@ -79,35 +80,59 @@ void FrameWriter::encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t posit
   slot.bytes = kChunkHeaderBytes + stored;
 }
 
-// A batch of units side by side; whose chunks then leave in order.
-Result<void> FrameWriter::encode_units(ByteSpan content) {
-  const size_t units = ceil_div(content.size(), unit_bytes_);
-  if (slots_.size() < units) slots_.resize(units);
-  std::mutex mutex;
-  parallel_for(units, 1, options_.threads, [&](uint64_t begin, uint64_t end) {
-    std::optional<UnitEncoder> encoder;
-    {
-      const std::lock_guard lock(mutex);
-      if (!encoders_.empty()) encoder.emplace(std::move(encoders_.back())), encoders_.pop_back();
-    }
-    if (!encoder) encoder.emplace(options_.level);
-    for (uint64_t i = begin; i < end; ++i) {
-      const size_t at = i * unit_bytes_;
-      encode_unit(*encoder, content.subspan(at, std::min(unit_bytes_, content.size() - at)), content_bytes_ + at,
-                  slots_[i]);
-    }
-    const std::lock_guard lock(mutex);
-    encoders_.push_back(std::move(*encoder));
-  });
-  for (size_t i = 0; i < units; ++i) {
-    const ChunkHeader& header = slots_[i].header;
-    GLYD_CHECK(emit({slots_[i].chunk.get(), slots_[i].bytes}));
-    entries_.push_back({header.raw_bytes, header.stored_bytes});
-    whole_.add(header.raw_bytes, header.content_check);
-    content_bytes_ += header.raw_bytes;
-  }
+Result<void> FrameWriter::emit_unit(const Slot& slot) {
+  GLYD_CHECK(emit({slot.chunk.get(), slot.bytes}));
+  entries_.push_back({slot.header.raw_bytes, slot.header.stored_bytes});
+  whole_.add(slot.header.raw_bytes, slot.header.content_check);
+  content_bytes_ += slot.header.raw_bytes;
   if (options_.progress && !options_.progress(content_bytes_)) return cancelled("stopped by the caller");
   return {};
+}
+
+// A batch of units side by side. Their chunks leave in order, from the caller's thread alone: whenever it has coded a
+// unit, and at the end. No thread waits for another before that.
+Result<void> FrameWriter::encode_units(ByteSpan content) {
+  const size_t units = ceil_div(content.size(), unit_bytes_);
+  const uint64_t position = content_bytes_;
+  std::vector<std::optional<Slot>> coded(units);
+  std::mutex mutex;  // of `coded`, what is at rest and `outcome`
+  size_t emitted = 0;
+  Result<void> outcome;
+  const auto emit_coded = [&] {
+    for (std::unique_lock lock(mutex); outcome && emitted < units && coded[emitted]; ++emitted) {
+      Slot slot = std::move(*coded[emitted]);
+      lock.unlock();
+      Result<void> done = emit_unit(slot);
+      lock.lock();
+      outcome = std::move(done);
+      slots_.push_back(std::move(slot));
+    }
+  };
+  const auto caller = std::this_thread::get_id();
+  parallel_for(units, 1, options_.threads, [&](uint64_t begin, uint64_t end) {
+    std::optional<UnitEncoder> encoder;
+    for (uint64_t i = begin; i < end; ++i) {
+      Slot slot;
+      {
+        const std::lock_guard lock(mutex);
+        if (!outcome) return;
+        if (!encoder && !encoders_.empty()) encoder.emplace(std::move(encoders_.back())), encoders_.pop_back();
+        if (!slots_.empty()) slot = std::move(slots_.back()), slots_.pop_back();
+      }
+      if (!encoder) encoder.emplace(options_.level);
+      const size_t at = i * unit_bytes_;
+      encode_unit(*encoder, content.subspan(at, std::min(unit_bytes_, content.size() - at)), position + at, slot);
+      {
+        const std::lock_guard lock(mutex);
+        coded[i].emplace(std::move(slot));
+      }
+      if (std::this_thread::get_id() == caller) emit_coded();
+    }
+    const std::lock_guard lock(mutex);
+    if (encoder) encoders_.push_back(std::move(*encoder));
+  });
+  emit_coded();
+  return outcome;
 }
 
 Result<void> FrameWriter::write(ByteSpan content) {
@@ -132,10 +157,10 @@ Result<void> FrameWriter::write(ByteSpan content) {
   return {};
 }
 
-// Units differ in the time they take: several for each thread leave less of it waiting for the last of a batch. Content
-// that lies in memory costs no room but for the chunks, whose pages are only taken as far as they are written.
+// Units differ in the time they take: many for each thread leave less of it waiting for the last of a batch. Content
+// that lies in memory costs no room but for the chunks, and of those few are there at a time.
 size_t FrameWriter::batch_in_memory() const {
-  constexpr size_t kMostUnits = 4, kMostBytes = 128 << 20;  // a thread
+  constexpr size_t kMostUnits = 16, kMostBytes = 512 << 20;  // a thread
   const size_t units = options_.threads == 1 ? 1 : std::clamp<size_t>(kMostBytes / unit_bytes_, 1, kMostUnits);
   return unit_bytes_ * units * static_cast<size_t>(options_.threads);
 }

@@ -49,6 +49,7 @@ class FrameWriter {
   Result<void> encode_units(ByteSpan content);
   size_t batch_in_memory() const;
   void encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t position, Slot& slot) const;
+  Result<void> emit_unit(const Slot& slot);
   Result<void> emit(ByteSpan bytes);
 
   WriterOptions options_;
@@ -56,7 +57,7 @@ class FrameWriter {
   size_t unit_bytes_;
   std::vector<uint8_t> pending_;       // less than threads * unit_bytes_
   std::vector<UnitEncoder> encoders_;  // those at rest
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_;            // likewise: their memory
   std::vector<IndexEntry> entries_;
   WholeCheck whole_;
   uint64_t content_bytes_ = 0, frame_bytes_ = 0;
