@@ -104,7 +104,8 @@ class Matrices {
   Result<Times> measure(uint64_t tokens, const Options& options) {
     Times times;
     cuda::DevicePack& pack = *opened_[0];
-    if (!options.free_order) GLYD_CHECK(cuda::prepare(pack, std::vector{tokens}, false));
+    // What was not prepared is decoded.
+    if (!options.free_order && options.kernel != "decode") GLYD_CHECK(cuda::prepare(pack, std::vector{tokens}, false));
     GLYD_TRY(cuda::Cublas* const cublas, context_->cublas());
     const auto dense = [&](int i, cudaStream_t stream) {
       cuda::DenseProduct product{dense_[static_cast<size_t>(i) % dense_.size()].as<void>(),
@@ -128,17 +129,26 @@ class Matrices {
         return cuda::linear(*opened_[static_cast<size_t>(i) % opened_.size()], call);
       };
     };
+    // By turns: long products are held back by the power that the GPU may take, which changes while it runs.
+    const TimedGraph::Launch launches[] = {dense, packed(false), packed(true)};
+    double* const medians[] = {&times.baseline, &times.plain, &times.early};
+    std::vector<TimedGraph> graphs;
+    std::vector<std::vector<double>> replays(std::size(launches));
     std::vector<uint16_t> expected, got;
-    GLYD_TRY(const double before, time_in_graph(options.calls, options.replays, dense));
-    GLYD_CHECK(read_y(tokens, expected));
-    GLYD_TRY(times.plain, time_in_graph(options.calls, options.replays, packed(false)));
-    GLYD_CHECK(read_y(tokens, got));
-    for (size_t i = 0; i < got.size(); ++i) times.differing += got[i] != expected[i];
-    GLYD_TRY(times.early, time_in_graph(options.calls, options.replays, packed(true)));
-    GLYD_CHECK(read_y(tokens, got));
-    for (size_t i = 0; i < got.size(); ++i) times.differing += got[i] != expected[i];
-    GLYD_TRY(const double after, time_in_graph(options.calls, options.replays, dense));
-    times.baseline = (before + after) / 2;
+    for (const TimedGraph::Launch& launch : launches) {
+      GLYD_TRY(TimedGraph graph, TimedGraph::create(options.calls, launch));
+      GLYD_CHECK(graph.replay());  // warms up
+      GLYD_CHECK(read_y(tokens, graphs.empty() ? expected : got));
+      for (size_t i = 0; i < got.size(); ++i) times.differing += got[i] != expected[i];
+      graphs.push_back(std::move(graph));
+    }
+    for (int r = 0; r < options.replays; ++r) {
+      for (size_t i = 0; i < graphs.size(); ++i) {
+        GLYD_TRY(const double time, graphs[i].replay());
+        replays[i].push_back(time);
+      }
+    }
+    for (size_t i = 0; i < graphs.size(); ++i) *medians[i] = median_of(replays[i]);
     const cuda::RouteInfo route = cuda::route_of(pack, tokens, false, !options.free_order);
     times.exact = route.exact;
     times.route = route.kind == cuda::RouteKind::kFused ? "fused" : "decode";
@@ -228,6 +238,9 @@ class Matrices {
       fmt::print(stderr, "  staged S={} strips={} tiles={} decoders={} depth={} stages={} shared={}K\n", staged->splits,
                  staged->tile_strips, staged->tiles, staged->decoders, staged->depth, staged->stages,
                  staged->shared_bytes >> 10);
+    } else if (const auto* ahead = std::get_if<cuda::AheadPlan>(&either)) {
+      fmt::print(stderr, "  ahead tiles={} pairs={} group={} wave={} strips\n", ahead->tiles, ahead->pairs,
+                 ahead->group_tiles, ahead->wave_strips);
     } else {
       const auto& wide = std::get<cuda::WidePlan>(either);
       fmt::print(stderr, "  wide S={} tile={} groups={} cluster={} tiles={} depth={} x_stages={} shared={}K\n",
@@ -368,6 +381,7 @@ cuda::ContextOptions context_options(const Options& options) {
   if (options.kernel == "narrow") chosen.kernel = cuda::KernelChoice::kNarrow;
   if (options.kernel == "staged") chosen.kernel = cuda::KernelChoice::kStaged;
   if (options.kernel == "wide") chosen.kernel = cuda::KernelChoice::kWide;
+  if (options.kernel == "ahead") chosen.kernel = cuda::KernelChoice::kAhead;
   return chosen;
 }
 
@@ -409,8 +423,8 @@ int main(int argc, char** argv) {
   app.add_option("--teams", options.teams, "TEAMS,WARPS,DEPTH,PIECES of every plan, instead of its own choice")
       ->delimiter(',')
       ->expected(4);
-  app.add_option("--kernel", options.kernel, "narrow, staged or wide, where several could serve")
-      ->check(CLI::IsMember({"auto", "narrow", "staged", "wide"}));
+  app.add_option("--kernel", options.kernel, "narrow, staged, wide, ahead or decode, where several could serve")
+      ->check(CLI::IsMember({"auto", "narrow", "staged", "wide", "ahead", "decode"}));
   app.add_option("--wide", options.wide, "TOKENS,GROUPS,CLUSTER of the wide kernel's plans (0: its own choice)")
       ->delimiter(',')
       ->expected(3);

@@ -117,6 +117,10 @@ typedef struct glyd_cuda_linear_call {
   void* stream;
   uint32_t multiprocessors; /* 0: all. Else a fused kernel takes at most so many (two at least), that products on other
                                streams, with workspaces of their own, may run beside it; the sums are the same */
+  void* scratch; /* device memory, 256-byte aligned, of any content before and after: for the decoded matrix of products
+                    of hundreds of tokens. Null: what of the workspace lies behind its first 4 MiB. It belongs to the
+                    stream until the call has ended there */
+  uint64_t scratch_bytes; /* rows and columns rounded up to multiples of 128, times 2, are enough */
 } glyd_cuda_linear_call;
 
 /* y = x W^T (+ bias). Sums in fp32, one rounding to bf16. Exact products run fused only where glyd_cuda_prepare has

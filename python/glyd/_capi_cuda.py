@@ -50,6 +50,8 @@ class LinearCall(Sized):  # glyd_cuda_linear_call
         ("workspace_bytes", c_uint64),
         ("stream", c_void_p),
         ("multiprocessors", c_uint32),
+        ("scratch", c_void_p),
+        ("scratch_bytes", c_uint64),
     ]
 
 

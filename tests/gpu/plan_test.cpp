@@ -1,6 +1,7 @@
 // How products are cut, on the host: everything is covered once, everything fits, and what the kernels rely on holds.
 #include <gtest/gtest.h>
 
+#include "dispatch/ahead_plan.hpp"
 #include "dispatch/staged_plan.hpp"
 #include "dispatch/wide_plan.hpp"
 
@@ -122,6 +123,37 @@ TEST(PlanTest, WidePlansCoverAndFit) {
   EXPECT_GT(planned, 500u);
 }
 
+TEST(PlanTest, AheadPlansCoverAndFit) {
+  uint64_t planned = 0;
+  for_each_case([&](const PackHeader& header, uint32_t splits, const DeviceLimits& limits) {
+    for (const uint32_t tokens : {17u, 256u, 257u, 2048u, 32768u}) {
+      const auto plan = plan_ahead(header, tokens, splits, limits);
+      if (!plan) continue;
+      ++planned;
+      EXPECT_EQ(header.grid.cols % 128, 0u) << "only whole records";
+      EXPECT_EQ(split_chunks(header.grid.cols, splits), plan->chunks) << "one split";
+      EXPECT_GE(uint64_t{plan->row_tiles} * kAheadRows, plan->rows);
+      EXPECT_EQ(plan->tiles, (plan->row_tiles + 1) / 2 * plan->token_tiles);
+      EXPECT_LE(plan->blocks(), limits.multiprocessors);
+      EXPECT_LE(AheadTraits::kSharedBytes, limits.shared_bytes);
+      EXPECT_GE(ahead_scratch_bytes(*plan), header.grid.rows * header.grid.cols * 2);
+      // The rows of the first wave are those that all blocks multiply first, and none is left out behind the last.
+      EXPECT_EQ(plan->wave_strips % kAheadTileStrips, 0u);
+      const uint32_t wave_tiles = plan->wave_strips / kAheadTileStrips;
+      EXPECT_TRUE(wave_tiles == plan->row_tiles ||
+                  wave_tiles / 2 * plan->group_tiles >= std::min(plan->tiles, plan->pairs));
+      const uint64_t waves = ceil_div(plan->strips, plan->wave_strips);
+      uint64_t batches = 0;
+      for (uint64_t wave = 0; wave < waves; ++wave) {
+        const uint64_t strips = std::min<uint64_t>(plan->wave_strips, plan->strips - wave * plan->wave_strips);
+        batches += ceil_div<uint64_t>(strips, kAheadBatch) * plan->records;
+      }
+      EXPECT_EQ(batches, ahead_batches(*plan));
+    }
+  });
+  EXPECT_GT(planned, 20u);
+}
+
 TEST(PlanTest, NothingForWhatCannotBeFused) {
   PackHeader header = header_of(64, 64, 48);
   EXPECT_TRUE(plan_wide(header, 17, 1, kH200));
@@ -130,6 +162,9 @@ TEST(PlanTest, NothingForWhatCannotBeFused) {
   EXPECT_FALSE(plan_staged(header, kStagedTokens + 1, 1, kH200));
   EXPECT_FALSE(plan_linear(header, kMostNarrowTokens + 1, 1, kH200));
   EXPECT_FALSE(plan_staged(header, 17, 0, kH200));
+  EXPECT_FALSE(plan_ahead(header, 300, 1, kH200)) << "half a record";
+  EXPECT_TRUE(plan_ahead(header_of(64, 256, 48), 300, 1, kH200));
+  EXPECT_FALSE(plan_ahead(header_of(64, 256, 48), 300, 2, kH200)) << "two splits";
   header.fusible = false;
   EXPECT_FALSE(plan_wide(header, 17, 1, kH200));
   EXPECT_FALSE(plan_staged(header, 17, 1, kH200));

@@ -20,10 +20,11 @@ from .packs import open_pack
 from .runtime import runtime
 
 BUFFER_TOO_SMALL = 11  # GLYD_ERROR_BUFFER_TOO_SMALL: the call would have to decode
+NO_SCRATCH = 256  # up to so many tokens no fused product needs room for the decoded matrix
 MOST_REMEMBERED = 4096  # numbers of tokens whose route a product remembers
 
 # glyd_cuda_linear_call as bytes: a call's own copy, so that threads may share a product.
-CALL = struct.Struct("=8Q2I3QI4x")
+CALL = struct.Struct("=8Q2I3QI4x2Q")
 CALL_BYTES = ctypes.sizeof(_capi_cuda.LinearCall)
 assert CALL.size == CALL_BYTES
 
@@ -69,7 +70,7 @@ class Product:
             return self.general(x, bias)
         shape = x.shape
         tokens = x.numel() // self.cols
-        if shape[-1] != self.cols or not self.fused.get(tokens):
+        if shape[-1] != self.cols or tokens > NO_SCRATCH or not self.fused.get(tokens):
             return self.general(x, bias)
         y = x.new_empty((*shape[:-1], self.rows))
         stream = self.stream_of(self.index)
@@ -88,6 +89,8 @@ class Product:
             self.device.workspace(stream) if workspace is None else workspace.data_ptr(),
             self.device.workspace_bytes,
             stream,
+            0,
+            0,
             0,
         )
         status = self.linear(self.handle, call)
@@ -179,6 +182,10 @@ class Product:
     def launch_into(self, y, x, bias, tokens, free, matrix=0, stream=None, early=True, multiprocessors=0):
         """Runs the library's product, on the current stream and all multiprocessors unless other is given; gives its
         status."""
+        scratch = None
+        if tokens > NO_SCRATCH and stream is None:  # torch gives its memory to work behind this on the current stream
+            room = -(-self.rows // 128) * 128 * -(-self.cols // 128) * 128 * 2
+            scratch = torch.empty(room, dtype=torch.uint8, device=self.torch_device)
         stream = self.stream_of(self.index) if stream is None else stream
         return self.linear(
             self.handle,
@@ -197,6 +204,8 @@ class Product:
                 self.device.workspace_bytes,
                 stream,
                 multiprocessors,
+                0 if scratch is None else scratch.data_ptr(),
+                0 if scratch is None else scratch.numel(),
             ),
         )
 

@@ -25,6 +25,7 @@ Result<cuda::LinearCall> read_call(const glyd_cuda_linear_call* call) {
   wanted.workspace = given.workspace, wanted.workspace_bytes = given.workspace_bytes;
   wanted.stream = stream_of(given.stream);
   wanted.multiprocessors = given.multiprocessors;
+  wanted.scratch = given.scratch, wanted.scratch_bytes = given.scratch_bytes;
   return wanted;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "ahead/ahead_instances.hpp"
 #include "gemm/linear_instances.hpp"
 #include "generic/generic_instances.hpp"
 #include "staged/staged_instances.hpp"
@@ -63,6 +64,8 @@ const void* kernel_of(const StagedPlan& plan) {
       return staged_kernel_of<8>(plan);
   }
 }
+
+const void* kernel_of(const AheadPlan&) { return ahead_kernel(); }
 
 const void* kernel_of(const GenericPlan& plan) { return generic_kernel(plan.tiles); }
 
@@ -125,6 +128,12 @@ std::optional<Route> plan_route(const PackHeader& header, uint32_t tokens, uint3
   if ((any && tokens <= kMostWideTokens) || options.kernel == KernelChoice::kWide) {
     if (const auto plan = plan_wide(header, tokens, splits, limits, options.wide)) {
       candidates.add({*plan, kernel_of(*plan), partial_sum_bytes(*plan), arrival_bytes(*plan)}, clocks_of(*plan));
+    }
+  }
+  if ((any && tokens >= kLeastAheadTokens) || options.kernel == KernelChoice::kAhead) {
+    if (const auto plan = plan_ahead(header, tokens, splits, limits)) {
+      candidates.add({*plan, kernel_of(*plan), 0, ahead_flag_words(*plan) * 4, ahead_scratch_bytes(*plan)},
+                     clocks_of(*plan));
     }
   }
   if (any && tokens > kMostNarrowTokens && multiprocessors == 0 &&
@@ -269,7 +278,7 @@ Result<std::unique_ptr<DevicePack>> DevicePack::open(Context& context, ByteSpan 
 
 bool DevicePack::may_route(uint64_t tokens) const {
   return tokens >= 1 &&
-         tokens <= (context_.options().kernel == KernelChoice::kAuto ? kMostWideTokens : kMostFusedTokens);
+         tokens <= (context_.options().kernel == KernelChoice::kAuto ? kMostAheadTokens : kMostFusedTokens);
 }
 
 const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits, uint32_t multiprocessors) {
@@ -279,7 +288,8 @@ const Route* DevicePack::route_of_splits(uint64_t tokens, uint32_t splits, uint3
   if (const auto found = routes_.find(key); found != routes_.end()) return &found->second;
   const auto route = plan_route(header_, static_cast<uint32_t>(tokens), splits, multiprocessors, context_);
   if (!route || route->kernel == nullptr) return nullptr;
-  if (route->sums_outside() && (route->arrival_bytes > kPartialBytes || route->sum_bytes > most_outside_bytes())) {
+  if (route->arrival_bytes > kPartialBytes || route->scratch_bytes > most_outside_bytes() ||
+      (route->sums_outside() && route->sum_bytes > most_outside_bytes())) {
     return nullptr;
   }
   const auto shared = static_cast<int>(context_.device().limits.shared_bytes);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <variant>
 
+#include "dispatch/ahead_plan.hpp"
 #include "dispatch/cublas.hpp"
 #include "dispatch/device.hpp"
 #include "dispatch/generic_plan.hpp"
@@ -21,7 +22,7 @@ inline constexpr uint64_t kPartialBytes = uint64_t{4} << 20;  // of a workspace,
 inline constexpr uint64_t kCublasWorkspaceBytes = uint64_t{32} << 20;
 
 // Which fused kernel is taken where both could serve.
-enum class KernelChoice { kAuto, kNarrow, kStaged, kWide, kGeneric };
+enum class KernelChoice { kAuto, kNarrow, kStaged, kWide, kAhead, kGeneric };
 
 struct ContextOptions {
   int device = 0;
@@ -68,17 +69,19 @@ class Context {
   std::string verdicts_text_;
 };
 
-// How one product runs fused: by Hopper's kernel for few tokens, its staged one for some tens, its one for many, or the
-// generic one.
+// How one product runs fused: by Hopper's kernel for few tokens, its staged one for some tens, its wide one for some
+// hundreds, the one that decodes ahead for more, or the generic one.
 struct Route {
-  std::variant<LinearPlan, StagedPlan, WidePlan, GenericPlan> plan;
+  std::variant<LinearPlan, StagedPlan, WidePlan, AheadPlan, GenericPlan> plan;
   const void* kernel = nullptr;
   // Of the workspace: words of sums, and of counters; both are all ones between calls. Where they do not fit into its
   // first kPartialBytes, the sums lie behind these.
   uint64_t sum_bytes = 0, arrival_bytes = 0;
+  uint64_t scratch_bytes = 0;  // of the decoded matrix: of the call's scratch, or behind the first kPartialBytes
 
   bool sums_outside() const { return sum_bytes + arrival_bytes > kPartialBytes; }
   uint64_t workspace_bytes() const {
+    if (scratch_bytes > 0) return kPartialBytes;
     return splits() == 1 ? 0 : sums_outside() ? kPartialBytes + sum_bytes : kPartialBytes;
   }
   uint32_t splits() const {

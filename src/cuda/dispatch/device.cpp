@@ -111,4 +111,14 @@ Result<void> map_x(const WidePlan& plan, const uint16_t* x, uint64_t x_stride, C
   return map_x_chunks(plan.cols, plan.tokens, plan.tile_tokens / plan.cluster, x, x_stride, map);
 }
 
+Result<void> map_x(const AheadPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map) {
+  return map_x_chunks(plan.cols, plan.tokens, kAheadTokens / 2, x, x_stride, map);
+}
+
+Result<void> map_y(const AheadPlan& plan, uint16_t* y, uint64_t y_stride, CUtensorMap& map) {
+  const cuuint64_t sizes[2] = {plan.rows, plan.tokens}, strides[1] = {y_stride * 2};
+  const cuuint32_t box[2] = {64, kAheadOutTokens};
+  return encode_map(2, y, sizes, strides, box, map);
+}
+
 }  // namespace glyd::cuda

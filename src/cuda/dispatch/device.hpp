@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "base/result.hpp"
+#include "dispatch/ahead_plan.hpp"
 #include "dispatch/staged_plan.hpp"
 #include "dispatch/wide_plan.hpp"
 
@@ -70,5 +71,8 @@ Result<void> map_x(const LinearPlan& plan, const uint16_t* x, uint64_t x_stride,
 // The same for the other kernels: boxes of 64 columns by the tile's tokens.
 Result<void> map_x(const StagedPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map);
 Result<void> map_x(const WidePlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map);
+Result<void> map_x(const AheadPlan& plan, const uint16_t* x, uint64_t x_stride, CUtensorMap& map);
+// The map by which the kernel that decodes ahead writes y [tokens, rows]: boxes of 64 rows by 16 tokens.
+Result<void> map_y(const AheadPlan& plan, uint16_t* y, uint64_t y_stride, CUtensorMap& map);
 
 }  // namespace glyd::cuda

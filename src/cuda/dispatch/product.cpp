@@ -63,15 +63,28 @@ Result<void> decode_and_multiply(DevicePack& pack, const LinearCall& call) {
   return cublas->multiply(product, cublas_workspace, call.stream);
 }
 
+// Where the call's decoded matrix goes; null where there is no room for it.
+uint8_t* scratch_of(const Route& route, const LinearCall& call) {
+  if (call.scratch != nullptr) {
+    const bool fits = call.scratch_bytes >= route.scratch_bytes && reinterpret_cast<uintptr_t>(call.scratch) % 256 == 0;
+    return fits ? static_cast<uint8_t*>(call.scratch) : nullptr;
+  }
+  const bool fits = call.workspace_bytes >= kPartialBytes + route.scratch_bytes;
+  return fits ? static_cast<uint8_t*>(call.workspace) + kPartialBytes : nullptr;
+}
+
 // Whether this call's memory is as the kernel needs it, and, for exact products, as it was when cuBLAS's order was
 // found out.
 bool fused_can_take(const DevicePack& pack, const Route& route, const LinearCall& call) {
   if (call.workspace_bytes < route.workspace_bytes() || call.y_stride > UINT32_MAX) return false;
+  if (route.scratch_bytes > 0 && scratch_of(route, call) == nullptr) return false;
   const bool one = call.tokens == 1;
+  const bool aligned_y = call.y_stride % 8 == 0 && reinterpret_cast<uintptr_t>(call.y) % 16 == 0;
+  if (std::holds_alternative<AheadPlan>(route.plan) && !aligned_y) return false;
   if (!x_is_mappable(call.x, one ? 0 : call.x_stride)) return false;
   if (!call.exact || one) return true;
   const Grid& grid = pack.header().grid;
-  return call.x_stride == grid.cols && call.y_stride == grid.rows && reinterpret_cast<uintptr_t>(call.y) % 16 == 0;
+  return call.x_stride == grid.cols && call.y_stride == grid.rows && aligned_y;
 }
 
 // What a call and its pack tell any of the kernels.
@@ -164,6 +177,12 @@ Result<void> launch_fused(const DevicePack& pack, const Route& route, const Line
     StagedParams params{product_params(pack, *plan, route, call), *plan};
     GLYD_CHECK(map_x(*plan, call.x, call.x_stride, map));
     return launch(route, call, {plan->blocks, plan->threads(), plan->shared_bytes}, &params, map);
+  }
+  if (const auto* plan = std::get_if<AheadPlan>(&route.plan)) {
+    AheadParams params{product_params(pack, *plan, route, call), {}, {}, scratch_of(route, call), *plan};
+    GLYD_CHECK(map_x(*plan, call.x, call.x_stride, params.x_map));
+    GLYD_CHECK(map_y(*plan, call.y, call.y_stride, params.y_map));
+    return launch(route, call, {plan->blocks(), kAheadThreads, AheadTraits::kSharedBytes, 2}, &params, map);
   }
   if (const auto* plan = std::get_if<GenericPlan>(&route.plan)) return launch_generic(pack, route, *plan, call);
   const WidePlan& plan = std::get<WidePlan>(route.plan);

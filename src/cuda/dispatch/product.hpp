@@ -18,6 +18,9 @@ struct LinearCall {
   uint64_t workspace_bytes = 0;
   cudaStream_t stream = nullptr;
   uint32_t multiprocessors = 0;  // that a fused kernel takes at most; 0: all
+  // For a decoded matrix, of any content; null: the workspace behind its first kPartialBytes.
+  void* scratch = nullptr;
+  uint64_t scratch_bytes = 0;
 };
 
 enum class RouteKind { kFused, kDecode };
