@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kHashPrime = 0x9e3779b185ebca87u;
 constexpr uint32_t kSearchMargin = 32;  // bytes of the block that may be loaded at a position which is searched
-constexpr int kSearchStepShift = 8;     // one position more is skipped for every 256 bytes without a match
+constexpr int kSearchStepShift = 9;     // one position more is skipped for every 512 bytes without a match
 constexpr uint32_t kLookBelow = 32;     // a match this long is taken without looking at the next position
 constexpr uint32_t kFarMatch = 8;       // what the table of eight bytes promises
 constexpr uint32_t kEnoughRepeat = 5;   // such a match of the last offset is taken without looking for others
