@@ -8,10 +8,10 @@
 namespace glyd::codec {
 namespace {
 
-// Copies piece by piece, with calls before and after each: what they do with it finds it in the cache.
+// Copies piece by piece, with calls before and after each: what they do with it finds it in the nearest cache.
 template <class Before, class After>
 void copy_pieces(ByteSpan from, uint8_t* to, const Before& before, const After& after) {
-  constexpr size_t kPiece = 32 << 10;
+  constexpr size_t kPiece = 8 << 10;
   for (size_t at = 0; at < from.size(); at += kPiece) {
     const size_t bytes = std::min(kPiece, from.size() - at);
     before(bytes);
