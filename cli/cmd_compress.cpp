@@ -17,11 +17,11 @@ struct CompressArguments {
   std::vector<std::string> sources;
   TargetArguments target;
   std::string level = "max", unit;
-  bool level_default = false, level_max = false, level_ultra = false;
+  bool level_default = false, level_max = false, level_ultra = false, reach_far = false;
   int threads = 0;
 };
 
-constexpr uint64_t kLeastUnit = 128 << 10, kMostUnit = 1 << 30;
+constexpr uint64_t kLeastUnit = 128 << 10, kMostUnit = 1 << 30, kLongUnit = 32 << 20;
 constexpr const char* kHelp = "glyd compress --help";
 
 // The options of all files, or a usage error's message.
@@ -39,6 +39,11 @@ std::string read_arguments(const CompressArguments& arguments, const Common& com
       (!std::has_single_bit(options.unit_bytes) || options.unit_bytes < kLeastUnit || options.unit_bytes > kMostUnit))
     return fmt::format("--unit {}: not a power of two from 128KiB to 1GiB (KB is 1000 bytes, KiB 1024)",
                        arguments.unit);
+  if (arguments.reach_far && !arguments.unit.empty())
+    return "--long and --unit both say how large units are: choose one (--long is --unit 32MiB)";
+  if (arguments.reach_far && options.level == GLYD_LEVEL_DEFAULT)
+    return "--long: level default looks back 64KiB in units of any size; take --max";
+  if (arguments.reach_far) options.unit_bytes = kLongUnit;
   uint64_t bound = 0;
   if (glyd_compress_bound(0, &options, &bound) != GLYD_OK) return glyd_last_error();
   const TargetArguments& target = arguments.target;
@@ -113,6 +118,8 @@ void declare_compress(Verb& verb) {
   verb.flag("--default", arguments->level_default, "the same as --level default");
   verb.flag("--max", arguments->level_max, "the same as --level max");
   verb.flag("--ultra", arguments->level_ultra, "the same as --level ultra");
+  verb.flag("--long", arguments->reach_far,
+            "look further back: units of 32MiB at max too, for fewer bytes; threads and ranges then go by those");
   declare_target(verb, arguments->target, "FILE.glyd");
   verb.option(
       "--unit", arguments->unit, "SIZE",
