@@ -236,7 +236,7 @@ class Matrices {
                  plan->team_warps, plan->depth, plan->x_pieces, plan->shared_bytes >> 10);
     } else if (const auto* staged = std::get_if<cuda::StagedPlan>(&either)) {
       fmt::print(stderr, "  staged S={} strips={} tiles={} decoders={} depth={} stages={} shared={}K\n", staged->splits,
-                 staged->tile_strips, staged->tiles, staged->decoders, staged->depth, staged->stages,
+                 staged->tile_strips, staged->tiles, staged->decoders(), cuda::kDecoderDepth, staged->stages,
                  staged->shared_bytes >> 10);
     } else if (const auto* ahead = std::get_if<cuda::AheadPlan>(&either)) {
       fmt::print(stderr, "  ahead tiles={} pairs={} group={} wave={} strips\n", ahead->tiles, ahead->pairs,

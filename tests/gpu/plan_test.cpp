@@ -86,8 +86,8 @@ TEST(PlanTest, StagedPlansCoverAndKeepDecodersWithinARound) {
         EXPECT_GE(row_tiles * plan->tile_strips, plan->strips);
         EXPECT_LT((row_tiles - 1) * plan->tile_strips, plan->strips);
         // A barrier's phase is one bit: a decoder a whole round ahead of another would overwrite a stage.
-        EXPECT_GE(plan->stages * plan->tile_strips, plan->decoders);
-        EXPECT_LE(plan->decoders, kMostDecoders);
+        EXPECT_GE(plan->stages, plan->turn);
+        EXPECT_LE(plan->decoders(), kMostDecoders);
         EXPECT_GE(plan->stages, 2u);
         EXPECT_LE(plan->shared_bytes, limits.shared_bytes);
         EXPECT_EQ(plan->x_at % 1024, 0u) << "swizzled tiles start at multiples of 1024";

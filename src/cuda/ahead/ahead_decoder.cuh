@@ -75,6 +75,7 @@ class AheadDecoder {
         batches_(ahead_batches(params.plan)),
         last_word_(params.plan.slot_copy / 4 - 1),
         last_claim_(batches_ + gridDim.x * decoders - 1) {
+    arch::pin(window_);
     // A step of 16 columns is two 16-byte pieces of each row. Matrix m = lane / 8 of a step is rows 8 * (m % 2) ...,
     // columns 8 * (m / 2) ...
     const uint32_t row = lane % 16, half = lane / 16;
@@ -166,7 +167,7 @@ class AheadDecoder {
   __device__ __forceinline__ void decode(const GlobalRecord& words, uint32_t (&out)[2][16]) const {
 #pragma unroll
     for (uint32_t c = 0; c < 2; ++c) {
-      decode_unpatched(words.chunks[c], out[c]);
+      decode_unpatched(words.chunks[c], window_, out[c]);
 #pragma unroll
       for (uint32_t r = 0; r < 16; ++r) arch::pin(out[c][r]);
     }
@@ -191,11 +192,11 @@ class AheadDecoder {
     uint32_t header, first, second;
   };
   __device__ __forceinline__ void apply(const SlotPatch& words, const uint8_t* slot, uint32_t half) const {
-    const SlotHeader header = slot_header(words.header & 0xffff);
+    const SlotHeader header = slot_header(words.header);
     if (lane_ < min(header.entries(), plan_.slot_entries)) {
       patch(slot_patch(__funnelshift_r(words.first, words.second, entry_shift(lane_)), lane_ >= header.first), half);
     }
-    if (__builtin_expect(header.overflow || header.entries() > 32, 0)) apply_rest(header, slot, half);
+    if (__builtin_expect(header.crowded(), 0)) apply_rest(header, slot, half);
   }
   // Entries past the 32nd, and the overflow group; reads stay inside whatever the pack says.
   __device__ __forceinline__ void apply_rest(const SlotHeader& header, const uint8_t* slot, uint32_t half) const {
@@ -207,7 +208,7 @@ class AheadDecoder {
       const uint32_t bits = __funnelshift_r(words[word], words[min(word + 1, last_word_)], entry_shift(i));
       patch(slot_patch(bits, i >= header.first), half);
     }
-    if (!header.overflow) return;
+    if (header.overflow == 0) return;
     const uint32_t group = words[last_word_];
     if (group >= params_.overflow_words) return;
     const uint32_t count = min(params_.overflow[group], params_.overflow_words - 1 - group);
@@ -216,10 +217,8 @@ class AheadDecoder {
   }
   // The upper exponent bits of one weight: in the high byte of its bf16.
   __device__ __forceinline__ void patch(const Patch& patch, uint32_t half) const {
-    const uint32_t place = patch.place % fast::kChunkWeights, chunk = patch.place / fast::kChunkWeights;
-    const uint32_t row = fast::place_row(place), col = fast::place_col(0, place);
-    const uint32_t at =
-        decoded_ + half + chunk * kAheadStripBytes + row * 128 + (((col / 8) ^ (row & 7)) << 4) + col % 8 * 2 + 1;
+    const uint32_t chunk = patch.place / fast::kChunkWeights;
+    const uint32_t at = decoded_ + half + chunk * kAheadStripBytes + swizzled_place(patch.place) + 1;
     arch::store_shared_1(at, (arch::load_shared_1(at) & 0x83) | patch.byte);
   }
 
@@ -251,6 +250,7 @@ class AheadDecoder {
   uint32_t store_at_[4];
   BatchOrder order_;
   uint32_t batches_, last_word_, last_claim_;
+  uint32_t window_ = kWindowWord;
 };
 
 }  // namespace glyd::cuda

@@ -24,8 +24,16 @@ GLYD_HD uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
 #endif
 }
 
-// a where mask is set, else b: one lop3.
-GLYD_HD constexpr uint32_t select_bits(uint32_t mask, uint32_t a, uint32_t b) { return (a & mask) | (b & ~mask); }
+// a where mask is set, else b: one lop3. (By hand: the compiler makes three of it where it knows bits to be unused.)
+GLYD_HD uint32_t select_bits(uint32_t mask, uint32_t a, uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  uint32_t out;
+  asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(out) : "r"(mask), "r"(a), "r"(b));
+  return out;
+#else
+  return (a & mask) | (b & ~mask);
+#endif
+}
 
 // The bits of the high plane of one step: the words for its two words of the low plane, to be masked. `last` of step 3
 // comes of all three stored words.
@@ -67,14 +75,17 @@ GLYD_HD void decode_chunk(const uint32_t (&low)[8], const uint32_t (&high)[3], c
   decode_step<3>(low, high, upper, out + 12);
 }
 
-// A patch slot's first word (spec 4.3).
+// A patch slot's first word (spec 4.3); other bits of `word` may be anything.
 struct SlotHeader {
   uint32_t first = 0, second = 0;  // entries of chunk 0 and 1
-  bool overflow = false;
+  uint32_t overflow = 0;           // not 0: there is a group
   GLYD_HD uint32_t entries() const { return first + second; }
+  // Whether 32 lanes with an entry each do not serve it.
+  GLYD_HD bool crowded() const { return (entries() | overflow) > 32; }
 };
+static_assert(fast::kSlotFlag > 32 && fast::kSlotFlag > fast::kSlotCountMask);
 GLYD_HD SlotHeader slot_header(uint32_t word) {
-  return {word & fast::kSlotCountMask, word >> 8 & fast::kSlotCountMask, (word & fast::kSlotFlag) != 0};
+  return {word & fast::kSlotCountMask, word >> 8 & fast::kSlotCountMask, word & fast::kSlotFlag};
 }
 
 // Entry i as words: the word of the slot in which it starts, and the shift there; it may reach into the next word.
@@ -83,15 +94,24 @@ GLYD_HD constexpr uint32_t entry_shift(uint32_t i) { return (16 + fast::kEntryBi
 
 struct Patch {
   uint32_t place;  // in the record: bit 10 is the chunk
-  uint32_t byte;   // upper exponent bits, as they stand in a bf16's high byte
+  uint32_t byte;   // upper exponent bits, as they stand in a bf16's high byte; other bits may be anything
 };
 // `bits`: the entry at its low end.
 GLYD_HD Patch slot_patch(uint32_t bits, bool second_chunk) {
   constexpr uint32_t kBytes = fast::upper_of_class(0) << 2 | fast::upper_of_class(1) << 10 |
                               fast::upper_of_class(2) << 18 | fast::upper_of_class(3) << 26;
-  return {(bits & 0x3ff) | (second_chunk ? fast::kChunkWeights : 0), byte_permute(kBytes, 0, bits >> 10 & 3) & 0xff};
+  return {(bits & 0x3ff) | (second_chunk ? fast::kChunkWeights : 0), kBytes >> (bits >> 7 & 0x18)};
 }
 // An entry of an overflow group (spec 4.4).
 GLYD_HD Patch overflow_patch(uint32_t word) { return {word & fast::kPatchOrderBits, fast::patch_upper(word) << 2}; }
+
+// Where a weight of a chunk stands in a tile of bf16 rows of 64 columns, swizzled as the tensor core reads it
+// (arch::tile_descriptor), from the tile's begin on, in bytes. `place` as in a patch; higher bits may be anything.
+GLYD_HD uint32_t swizzled_place(uint32_t place) {
+  // Bits of a place: h, r % 2, r / 2, step % 2, q (2), g (3), step / 2. Bits of the result: 0, h, q (2), r / 2, step
+  // (2)
+  // - these three exclusive-or g - g (3), r % 2.
+  return (place << 1 & 0x382) ^ (place >> 2 & 0x7c) ^ (place << 2 & 0x30) ^ (place >> 3 & 0x40) ^ (place << 9 & 0x400);
+}
 
 }  // namespace glyd::cuda

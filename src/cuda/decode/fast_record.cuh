@@ -62,11 +62,10 @@ struct RecordWords {
   }
 };
 
-// All four steps of a chunk with no weight patched.
-__device__ __forceinline__ void decode_unpatched(const ChunkWords& words, uint32_t (&out)[16]) {
-  constexpr uint32_t kWindow[8] = {kWindowWord, kWindowWord, kWindowWord, kWindowWord,
-                                   kWindowWord, kWindowWord, kWindowWord, kWindowWord};
-  decode_chunk(words.low, words.high, kWindow, out);
+// All four steps of a chunk with no weight patched; `window`: kWindowWord.
+__device__ __forceinline__ void decode_unpatched(const ChunkWords& words, uint32_t window, uint32_t (&out)[16]) {
+  const uint32_t upper[8] = {window, window, window, window, window, window, window, window};
+  decode_chunk(words.low, words.high, upper, out);
 }
 
 // The overflow array of a pack; reads stay inside whatever the pack says.
@@ -87,14 +86,11 @@ class PatchList {
     second_ = arch::load_shared_4(words + 4);
   }
   // Whether the slot must still be there when the patches are applied.
-  __device__ __forceinline__ bool crowded() const {
-    const SlotHeader header = slot_header(header_ & 0xffff);
-    return header.overflow || header.entries() > 32;
-  }
+  __device__ __forceinline__ bool crowded() const { return slot_header(header_).crowded(); }
   template <class Apply>
   __device__ __forceinline__ void each(uint32_t lane, uint32_t slot, uint32_t slot_bytes, uint32_t most,
                                        const Overflow& overflow, const Apply& apply) const {
-    const SlotHeader header = slot_header(header_ & 0xffff);
+    const SlotHeader header = slot_header(header_);
     if (lane < header.entries()) {
       apply(slot_patch(__funnelshift_r(first_, second_, entry_shift(lane)), lane >= header.first));
     }
@@ -114,7 +110,7 @@ class PatchList {
       const uint32_t bits = __funnelshift_r(arch::load_shared_4(words), arch::load_shared_4(words + 4), entry_shift(i));
       apply(slot_patch(bits, i >= header.first));
     }
-    if (!header.overflow) return;
+    if (header.overflow == 0) return;
     const uint32_t group = arch::load_shared_4(slot + slot_bytes - 4);
     if (group >= overflow.count) return;
     const uint32_t count = min(overflow.words[group], overflow.count - 1 - group);
@@ -144,14 +140,14 @@ class PatchScratch {
   // Applies the patches of the slot at `slot` (of `slot_bytes` bytes, room for `most` entries). Synchronise the warp
   // before reading.
   __device__ __forceinline__ void apply(uint32_t slot, uint32_t slot_bytes, uint32_t most, const Overflow& overflow) {
-    const SlotHeader header = slot_header(arch::load_shared_4(slot) & 0xffff);
+    const SlotHeader header = slot_header(arch::load_shared_4(slot));
     const uint32_t words = slot + entry_word_;
     const uint32_t bits = __funnelshift_r(arch::load_shared_4(words), arch::load_shared_4(words + 4), entry_shift_);
     const Patch patch = slot_patch(bits, lane_ >= header.first);
     mine_ = lane_ < header.entries();
     place_ = address_ + patch.place;
     if (mine_) arch::store_shared_1(place_, patch.byte);
-    crowded_ = header.overflow || header.entries() > 32;
+    crowded_ = header.crowded();
     if (__builtin_expect(crowded_, 0)) apply_rest(slot, header, slot_bytes, most, overflow);
   }
 
@@ -181,7 +177,7 @@ class PatchScratch {
       const Patch patch = slot_patch(bits, i >= header.first);
       arch::store_shared_1(address_ + patch.place, patch.byte);
     }
-    if (!header.overflow) return;
+    if (header.overflow == 0) return;
     const uint32_t group = arch::load_shared_4(slot + slot_bytes - 4);
     if (group >= overflow.count) return;
     const uint32_t count = min(overflow.words[group], overflow.count - 1 - group);

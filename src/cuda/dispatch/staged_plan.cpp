@@ -9,24 +9,22 @@ namespace {
 bool place_shared(StagedPlan& plan, uint32_t shared_bytes) {
   plan.x_at = plan.stages * stage_weight_bytes(plan.tile_strips);
   plan.ring_at = plan.x_at + plan.stages * 2 * staged_x_chunk_bytes(plan.x_rows);
-  plan.barriers_at = plan.ring_at + plan.decoders * plan.depth * plan.ring_stride;
-  plan.shared_bytes = plan.barriers_at + (plan.decoders * plan.depth + 2 * plan.stages) * 8;
+  plan.barriers_at = plan.ring_at + plan.decoders() * kDecoderDepth * plan.ring_stride;
+  plan.shared_bytes = plan.barriers_at + (plan.decoders() * kDecoderDepth + 2 * plan.stages) * 8;
   return plan.shared_bytes <= shared_bytes;
 }
 
 bool cut(StagedPlan& plan, const DeviceLimits& limits, uint32_t tile_strips) {
   plan.tile_strips = tile_strips;
   const uint64_t tiles = ceil_div(uint64_t{plan.strips}, uint64_t{tile_strips}) * plan.splits;
-  if (tiles >= uint64_t{1} << 31) return false;
+  if (tiles * plan.splits >= uint64_t{1} << 31) return false;
   plan.tiles = static_cast<uint32_t>(tiles);
   plan.blocks = std::min(plan.tiles, limits.multiprocessors);
   // As many decoders as stages can keep apart, then a stage or two more than they need.
-  plan.depth = 2;
-  for (uint32_t decoders = kMostDecoders; decoders >= 2; --decoders) {
-    plan.decoders = decoders;
-    plan.step_records = decoders / tile_strips;
-    plan.step_strips = decoders % tile_strips;
-    const uint32_t least = std::max(2u, (decoders + tile_strips - 1) / tile_strips);
+  for (plan.turn = kMostDecoders / tile_strips; plan.turn >= 1; --plan.turn) {
+    plan.turn_plane_bytes = plan.turn * fast::kRecordBytes;
+    plan.turn_slot_bytes = plan.turn * plan.slot_stride;
+    const uint32_t least = std::max(2u, plan.turn);
     for (plan.stages = least + 2; plan.stages >= least; --plan.stages) {
       if (place_shared(plan, limits.shared_bytes)) return true;
     }
@@ -45,6 +43,7 @@ std::optional<StagedPlan> plan_staged(const PackHeader& header, uint32_t tokens,
   plan.x_rows = round_up(tokens, 32u);
   plan.split_chunks = split_chunks(header.grid.cols, splits);
   plan.splits = static_cast<uint32_t>(ceil_div(plan.chunks, plan.split_chunks));  // empty splits add zeros
+  plan.split_magic = static_cast<uint32_t>(((uint64_t{1} << 32) + plan.splits - 1) / plan.splits);
   std::optional<StagedPlan> best;
   double best_cost = 0;
   for (const uint32_t strips : {2u, 3u, 4u, 6u, 8u}) {

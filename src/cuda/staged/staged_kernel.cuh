@@ -16,14 +16,14 @@ class Decoder {
   __device__ __forceinline__ Decoder(const StagedParams& params, const StageBarriers& barriers, uint32_t shared,
                                      uint32_t decoder, uint32_t lane)
       : params_(params),
-        plan_(params.plan),
         barriers_(barriers),
         lane_(lane),
-        full_(shared + params.plan.barriers_at + decoder * params.plan.depth * 8),
-        ring_(shared + params.plan.ring_at + decoder * params.plan.depth * params.plan.ring_stride),
-        stages_(shared),
-        loader_(params, decoder),
-        at_(params.plan, decoder) {
+        full_(barriers.free + params.plan.stages * 8 + decoder * kDecoderDepth * 8),
+        ring_(shared + params.plan.ring_at + decoder * kDecoderDepth * params.plan.ring_stride),
+        strip_at_(shared + decoder % T::kStrips * 2048),
+        place_{decoder / T::kStrips},
+        loader_(params, decoder) {
+    arch::pin(window_);
     // A strip's 16 rows of a stage: a step of 16 columns is two 16-byte pieces of each row. Matrix m = lane / 8 of a
     // step is rows 8 * (m % 2) ..., columns 8 * (m / 2) ...
     const uint32_t row = lane % 16, half = lane / 16;
@@ -35,96 +35,100 @@ class Decoder {
   // each, so that x does not queue behind them all.
   __device__ __forceinline__ void start() {
     if (arch::elect_one()) {
-#pragma unroll 1
-      for (uint32_t i = 0; i < plan_.depth; ++i) arch::mbarrier_init(full_ + i * 8, 1);
+#pragma unroll
+      for (uint32_t i = 0; i < kDecoderDepth; ++i) arch::mbarrier_init(full_ + i * 8, 1);
       arch::mbarrier_fence_init();
     }
     __syncwarp();
-    ask(0, 1);
+    ask(0);
   }
 
   __device__ __forceinline__ void run() {
-    ask(1, plan_.depth);
-    RingPlace place{plan_.stages};
-    uint32_t before = 0, slot = 0, parity = 0;  // before: the record of `place`
+#pragma unroll
+    for (uint32_t i = 1; i < kDecoderDepth; ++i) ask(i);
+    uint32_t slot = 0, parity = 0;
 #pragma unroll 1
-    for (; at_.more(plan_); at_.next(plan_)) {
+    while (in_flight_ > 0) {
       arch::mbarrier_wait(full_ + slot * 8, parity);
-      const uint32_t number = at_.tile_first + at_.record;
-      place.advance(number - before);
-      before = number;
-      decode(slot, place, number >= plan_.stages);
-      if (++slot == plan_.depth) slot = 0, parity ^= 1;
+      --in_flight_;
+      decode(slot);
+      place_.advance(params_.plan.turn, params_.plan.stages);
+      if (++slot == kDecoderDepth) slot = 0, parity ^= 1;
     }
   }
 
  private:
-  __device__ __forceinline__ void ask(uint32_t begin, uint32_t end) {
-#pragma unroll 1
-    for (uint32_t i = begin; i < end; ++i) loader_.issue(ring_ + i * plan_.ring_stride, full_ + i * 8);
+  // The next record, if there is one, to the ring's place `slot`.
+  __device__ __forceinline__ void ask(uint32_t slot) {
+    if (!loader_.more()) return;
+    if (__builtin_expect(params_.plan.tail_steps < fast::kRecordSteps, 0)) {
+      tails_ = (tails_ & ~(1u << slot)) | (loader_.tail() ? 1u << slot : 0);
+    }
+    loader_.issue(ring_ + slot * params_.plan.ring_stride, full_ + slot * 8);
+    ++in_flight_;
   }
 
-  // The record of `at_` to its place in a stage, once that is free.
-  __device__ __forceinline__ void decode(uint32_t slot, const RingPlace& place, bool used) {
-    const uint32_t record = ring_ + slot * plan_.ring_stride;
-    const bool tail = at_.tile.record_begin + at_.record + 1 == plan_.records && plan_.tail_steps < fast::kRecordSteps;
+  // The record in `slot` to its place in a stage, once that is free.
+  __device__ __forceinline__ void decode(uint32_t slot) {
+    const StagedPlan& plan = params_.plan;
+    const uint32_t record = ring_ + slot * plan.ring_stride;
+    const bool tail = (tails_ >> slot & 1) != 0;
     RecordWords words;
     PatchList patches;
     patches.load(record + fast::kRecordBytes, lane_);
-    words.load(record, tail ? plan_.tail_steps : fast::kRecordSteps, lane_);
+    words.load(record, tail ? plan.tail_steps : fast::kRecordSteps, lane_);
     uint32_t a[2][16];
 #pragma unroll
     for (uint32_t c = 0; c < 2; ++c) {
-      decode_unpatched(words.chunks[c], a[c]);
+      decode_unpatched(words.chunks[c], window_, a[c]);
 #pragma unroll
       for (uint32_t r = 0; r < 16; ++r) arch::pin(a[c][r]);
     }
     const bool crowded = patches.crowded();  // then more is to be read from the record
     if (__builtin_expect(!crowded, 1)) give_back(slot);
-    if (used) arch::mbarrier_wait(barriers_.free + place.index * 8, place.parity ^ 1);
-    const uint32_t base = stages_ + place.index * stage_weight_bytes(T::kStrips) + at_.strip * 2048;
+    arch::mbarrier_wait(barriers_.free + place_.index * 8, place_.parity ^ 1);  // at first all are free
+    const uint32_t base = strip_at_ + place_.index * stage_weight_bytes(T::kStrips);
     store(base, a);
     __syncwarp();
-    patches.each(lane_, record + fast::kRecordBytes, tail ? plan_.tail_slot_copy : plan_.slot_copy, plan_.slot_entries,
+    patches.each(lane_, record + fast::kRecordBytes, tail ? plan.tail_slot_copy : plan.slot_copy, plan.slot_entries,
                  Overflow{params_.overflow, params_.overflow_words},
                  [&](const Patch& patch) { patch_stage(base, patch); });
     if (__builtin_expect(crowded, 0)) give_back(slot);
     arch::shared_stores_fence();
     __syncwarp();
-    if (arch::elect_one()) arch::mbarrier_arrive(barriers_.full + place.index * 8);
+    if (arch::elect_one()) arch::mbarrier_arrive(barriers_.full + place_.index * 8);
   }
 
   // The record's place is free for another.
   __device__ __forceinline__ void give_back(uint32_t slot) {
     __syncwarp();
-    loader_.issue(ring_ + slot * plan_.ring_stride, full_ + slot * 8);
+    ask(slot);
   }
 
   __device__ __forceinline__ void store(uint32_t base, const uint32_t (&a)[2][16]) const {
 #pragma unroll
-    for (uint32_t c = 0; c < 2; ++c) {
-#pragma unroll
-      for (uint32_t step = 0; step < 4; ++step) {
-        arch::store_matrix_x4(base + c * T::kChunkBytes + store_at_[step], &a[c][4 * step]);
-      }
+    for (uint32_t step = 0; step < 4; ++step) {
+      const uint32_t at = base + store_at_[step];
+      arch::store_matrix_x4(at, &a[0][4 * step]);
+      arch::store_matrix_x4(at + T::kChunkBytes, &a[1][4 * step]);
     }
   }
 
   // The upper exponent bits of one weight of the strip whose rows begin at `base`: in the high byte of its bf16.
   __device__ __forceinline__ static void patch_stage(uint32_t base, const Patch& patch) {
-    const uint32_t place = patch.place % fast::kChunkWeights, chunk = patch.place / fast::kChunkWeights;
-    const uint32_t row = fast::place_row(place), col = fast::place_col(0, place);
-    const uint32_t at = base + chunk * T::kChunkBytes + row * 128 + (((col / 8) ^ (row & 7)) << 4) + col % 8 * 2 + 1;
+    const uint32_t chunk = patch.place / fast::kChunkWeights != 0 ? T::kChunkBytes : 0;
+    const uint32_t at = base + chunk + swizzled_place(patch.place) + 1;
     arch::store_shared_1(at, (arch::load_shared_1(at) & 0x83) | patch.byte);
   }
 
   const StagedParams& params_;
-  const StagedPlan& plan_;
   const StageBarriers& barriers_;
-  uint32_t lane_, full_, ring_, stages_;
+  uint32_t lane_, full_, ring_, strip_at_;
+  uint32_t window_ = kWindowWord;  // in a register, so that masks can be immediate operands
   uint32_t store_at_[4];
-  StagedLoader loader_;
-  DecoderRecords at_;
+  uint32_t in_flight_ = 0, tails_ = 0;  // records; a bit for each that is a strip's short last one
+  StagePlace place_;                    // of the record to be decoded next
+  StagedLoader<T> loader_;
 };
 
 // A multiplying warp: 16 tokens. Its instructions bound a step of few rows (480 clocks of 80 instructions with nothing
@@ -134,60 +138,76 @@ class Multiplier {
  public:
   __device__ __forceinline__ Multiplier(const StagedPlan& plan, const StageBarriers& barriers, uint32_t shared,
                                         uint32_t warp)
-      : barriers_(barriers),
-        x_(arch::tile_descriptor_low(shared + plan.x_at + warp / 4 * kGroupTokens * 128)),
-        w_(arch::tile_descriptor_low(shared)),
+      : first_{arch::tile_descriptor_low(shared + plan.x_at + warp / 4 * kGroupTokens * 128),
+               arch::tile_descriptor_low(shared), barriers.full},
+        at_(first_),
         x_chunk_(staged_x_chunk_bytes(plan.x_rows) >> 4),
-        stages_(plan.stages) {}
+        to_free_(plan.stages * 8) {}
 
   __device__ __forceinline__ void multiply(const StagedTile& tile, float (&sums)[T::kGroups][4]) {
     // A split may begin or end inside a record.
-    const uint32_t whole_begin = tile.chunk_begin % kRecordChunks;
-    const uint32_t whole = tile.records - whole_begin - tile.chunk_end % kRecordChunks;
-    uint32_t before = 0;  // the barrier by which the stage before is given back
-#pragma unroll 1
-    for (uint32_t i = 0; i < tile.records; ++i) {
-      const uint32_t free = barriers_.free + index_ * 8;
-      if (!ready_) arch::mbarrier_wait(barriers_.full + index_ * 8, parity_);
-      const uint32_t x = x_ + index_ * (2 * x_chunk_), w = w_ + index_ * kStageWeights;
-      arch::warpgroup_fence();
-      if (__builtin_expect(i - whole_begin < whole, 1)) {
-        multiply_chunk(sums, x, w, i > 0);
-        multiply_chunk(sums, x + x_chunk_, w + kChunkWeights, true);
-      } else if (i < whole_begin) {
-        multiply_chunk(sums, x + x_chunk_, w + kChunkWeights, false);
-      } else {
-        multiply_chunk(sums, x, w, i > 0);
-      }
-      arch::warpgroup_commit();
-      if (++index_ == stages_) index_ = 0, parity_ ^= 1;
-      ready_ = arch::mbarrier_test(barriers_.full + index_ * 8, parity_);
-      // The stage before is given back. (To wait for this one too, so that it goes back at once: 30% slower.)
-      arch::warpgroup_wait<1>();
-      if (i > 0 && arch::elect_one()) arch::mbarrier_arrive(before);
-      before = free;
+    const bool late = tile.chunk_begin % kRecordChunks != 0, early = tile.chunk_end % kRecordChunks != 0;
+    uint32_t left = tile.records, add = 0;
+    if (late) {
+      step<false, true>(sums, add);
+      add = 1, --left;
     }
+    const bool part = early && left > 0;
+    if (part) --left;
+#pragma unroll 1
+    for (; left > 0; --left) {
+      step<true, true>(sums, add);
+      add = 1;
+    }
+    if (part) step<true, false>(sums, add);
     arch::warpgroup_wait<0>();
-    if (arch::elect_one()) arch::mbarrier_arrive(before);
+    if (arch::elect_one()) arch::mbarrier_arrive(before_);
+    before_ = 0;
   }
 
  private:
   // As descriptors count.
   static constexpr uint32_t kStageWeights = stage_weight_bytes(T::kStrips) >> 4, kChunkWeights = T::kChunkBytes >> 4;
 
+  // A stage: the low words of its descriptors, and the barrier of its being full.
+  struct Stage {
+    uint32_t x, w, full;
+  };
+
+  // The next stage's chunks. Products and their commit stand in one straight piece of code: behind a branch the
+  // compiler commits twice, and then the wait for the stage before is one for this one.
+  template <bool kFirst, bool kSecond>
+  __device__ __forceinline__ void step(float (&sums)[T::kGroups][4], uint32_t add) {
+    if (!ready_) arch::mbarrier_wait(at_.full, parity_);
+    arch::warpgroup_fence();
+    if constexpr (kFirst) multiply_chunk(sums, at_.x, at_.w, add);
+    if constexpr (kSecond) multiply_chunk(sums, at_.x + x_chunk_, at_.w + kChunkWeights, kFirst ? 1 : add);
+    arch::warpgroup_commit();
+    const uint32_t free = at_.full + to_free_;
+    at_.x += 2 * x_chunk_, at_.w += kStageWeights, at_.full += 8;
+    if (at_.full == first_.full + to_free_) at_ = first_, parity_ ^= 1;
+    ready_ = arch::mbarrier_test(at_.full, parity_);
+    // The stage before is given back. (To wait for this one too, so that it goes back at once: 30% slower.)
+    arch::warpgroup_wait<1>();
+    if (before_ != 0 && arch::elect_one()) arch::mbarrier_arrive(before_);
+    before_ = free;
+  }
+
   __device__ __forceinline__ static void multiply_chunk(float (&sums)[T::kGroups][4], uint32_t x, uint32_t w,
-                                                        bool add) {
+                                                        uint32_t add) {
 #pragma unroll
     for (uint32_t step = 0; step < 4; ++step) {
-      arch::multiply_staged<T::kRows>(&sums[0][0], x + 2 * step, w + 2 * step, step > 0 || add);
+      arch::multiply_staged<T::kRows>(&sums[0][0], x + 2 * step, w + 2 * step, step > 0 ? 1 : add);
     }
   }
 
-  const StageBarriers& barriers_;
-  uint32_t x_, w_;    // of the first stage
+  const Stage first_;
+  Stage at_;
   uint32_t x_chunk_;  // as descriptors count
-  uint32_t stages_, index_ = 0, parity_ = 0;
-  bool ready_ = false;  // the stage at hand, as was seen
+  uint32_t to_free_;  // from the barrier of a stage's being full to that of its being free
+  uint32_t parity_ = 0;
+  uint32_t before_ = 0;  // the barrier by which the stage before is given back
+  bool ready_ = false;   // the stage at hand, as was seen
 };
 
 template <class T>

@@ -8,7 +8,8 @@ namespace glyd::cuda {
 
 inline constexpr uint32_t kGroupTokens = 64;  // of four warps: rows of the tensor core's first operand
 inline constexpr uint32_t kStagedTokens = 2 * kGroupTokens;
-inline constexpr uint32_t kMostDecoders = 11;  // warps; one more fetches x
+inline constexpr uint32_t kMostDecoders = 12;  // warps; one more fetches x
+inline constexpr uint32_t kDecoderDepth = 2;   // records in flight a decoder
 constexpr uint32_t staged_threads(uint32_t warpgroups, uint32_t decoders) {
   return (4 * warpgroups + 1 + decoders) * 32;
 }
@@ -17,23 +18,26 @@ inline constexpr uint32_t kRecordCols = kRecordChunks * kChunkCols;
 // How such a product is cut; made by dispatch/staged_plan.
 //
 // A tile is `tile_strips` strips of 16 rows by one split of k by all tokens; blocks take tiles in turn. One warp
-// fetches x, up to eleven decode records, whichever is next, into stages (a stage: the tile's rows
-// by 128 columns, bf16), and four warps for each 64 tokens multiply the stages in ascending order. x is the tensor
-// core's first operand, so that a tile can have as few rows as it takes to give every multiprocessor one.
+// fetches x, up to twelve decode records into stages (a stage: the tile's rows by 128 columns, bf16), and four warps
+// for each 64 tokens multiply the stages in ascending order. A decoder has one strip of a tile and every turn-th record
+// of it. x is the tensor core's first operand, so that a tile can have as few rows as it takes to give every
+// multiprocessor one.
 struct StagedPlan : RecordGeometry {
   uint32_t tokens = 0;
   uint32_t splits = 1, split_chunks = 0;  // split z: chunks [z, z + 1) * split_chunks
   uint32_t tile_strips = 0, tiles = 0, blocks = 0;
-  // Not so many that one could be more than a round of the stages ahead of another: at most stages * tile_strips.
-  uint32_t decoders = 0;
-  uint32_t step_records = 0, step_strips = 0;  // decoders / tile_strips and the rest
-  uint32_t depth = 0, stages = 0;              // records in flight a decoder; stages of weights and x
-  uint32_t x_rows = 0;                         // of x in a stage: a multiple of 32
+  uint32_t split_magic = 0;  // ceil(2^32 / splits)
+  // Decoders of a strip. No more than stages: none is to be a whole round of them ahead of another.
+  uint32_t turn = 0;
+  uint32_t turn_plane_bytes = 0, turn_slot_bytes = 0;  // from a decoder's record to its next
+  uint32_t stages = 0;                                 // of weights and x
+  uint32_t x_rows = 0;                                 // of x in a stage: a multiple of 32
   // Places in shared memory.
   uint32_t x_at = 0, ring_at = 0, barriers_at = 0, shared_bytes = 0;
 
+  constexpr uint32_t decoders() const { return turn * tile_strips; }
   constexpr uint32_t warpgroups() const { return (tokens + kGroupTokens - 1) / kGroupTokens; }  // that multiply
-  constexpr uint32_t threads() const { return staged_threads(warpgroups(), decoders); }
+  constexpr uint32_t threads() const { return staged_threads(warpgroups(), decoders()); }
 };
 
 struct StagedParams : ProductParams {
@@ -55,7 +59,7 @@ struct StagedTraits {
   static constexpr uint32_t kGroups = kRows / 8;        // of 8 rows, as the tensor core's registers have them
   static constexpr uint32_t kChunkBytes = kRows * 128;  // of a stage: 64 columns
   static constexpr uint32_t kMultipliers = kWarpgroups_ * 4;
-  static constexpr uint32_t kThreads = staged_threads(kWarpgroups_, kMostDecoders);
+  static constexpr uint32_t kThreads = staged_threads(kWarpgroups_, kMostDecoders / kStrips_ * kStrips_);
 };
 
 }  // namespace glyd::cuda

@@ -17,7 +17,7 @@ struct StagedTile {
   __device__ __forceinline__ static StagedTile at(const StagedPlan& plan, uint32_t index) {
     StagedTile tile{index, 0, 0, plan.chunks, 0, plan.records};
     if (plan.splits > 1) {
-      const uint32_t rows_index = index / plan.splits;
+      const uint32_t rows_index = __umulhi(index, plan.split_magic);
       tile.split = index - rows_index * plan.splits;
       tile.first_strip = rows_index;
       tile.chunk_begin = tile.split * plan.split_chunks;
@@ -30,12 +30,13 @@ struct StagedTile {
   }
 };
 
-// A place that goes round a ring.
-struct RingPlace {
-  uint32_t stages, index = 0, parity = 0;
-  __device__ __forceinline__ void advance(uint32_t by) {
+// A place that goes round the stages.
+struct StagePlace {
+  uint32_t index, parity = 0;
+  // `by`: at most a round.
+  __device__ __forceinline__ void advance(uint32_t by, uint32_t stages) {
     index += by;
-    while (index >= stages) index -= stages, parity ^= 1;
+    if (index >= stages) index -= stages, parity ^= 1;
   }
 };
 
@@ -44,7 +45,7 @@ struct RingPlace {
 struct StageBarriers {
   uint32_t full, free;
   __device__ __forceinline__ StageBarriers(const StagedPlan& plan, uint32_t shared)
-      : full(shared + plan.barriers_at + plan.decoders * plan.depth * 8), free(full + plan.stages * 8) {}
+      : full(shared + plan.barriers_at), free(full + plan.stages * 8) {}
 
   // By one warp, before the others may use them.
   __device__ __forceinline__ void initialise(const StagedPlan& plan, uint32_t strips, uint32_t multipliers,
@@ -57,88 +58,64 @@ struct StageBarriers {
   }
 };
 
-// Walks the records of one decoder, strips innermost: its number, and from there on every decoders-th, through all
-// tiles.
-struct DecoderRecords {
-  uint32_t record, strip;   // of the tile at hand
-  uint32_t index;           // of the tile; behind the last when there is no more
-  uint32_t tile_first = 0;  // records of the tiles before
-  StagedTile tile{};
-
-  __device__ __forceinline__ DecoderRecords(const StagedPlan& plan, uint32_t decoder)
-      : record(decoder / plan.tile_strips), strip(decoder - record * plan.tile_strips), index(blockIdx.x) {
-    enter_tile(plan);
-  }
-  __device__ __forceinline__ bool more(const StagedPlan& plan) const { return index < plan.tiles; }
-  // Whether it went on to another tile.
-  __device__ __forceinline__ bool next(const StagedPlan& plan) {
-    record += plan.step_records;
-    strip += plan.step_strips;
-    if (strip >= plan.tile_strips) strip -= plan.tile_strips, ++record;
-    if (__builtin_expect(record < tile.records, 1)) return false;
-    leave_tile(plan);
-    enter_tile(plan);
-    return true;
-  }
-
- private:
-  __device__ __forceinline__ void leave_tile(const StagedPlan& plan) {
-    record -= tile.records;
-    tile_first += tile.records;
-    index += plan.blocks;
-  }
-  __device__ __forceinline__ void enter_tile(const StagedPlan& plan) {
-    while (index < plan.tiles) {
-      tile = StagedTile::at(plan, index);
-      if (record < tile.records) return;
-      leave_tile(plan);
-    }
-  }
-};
-
-// Starts the copies of a decoder's records, ahead of their decoding. (One thread for all decoders: 300 clocks a record,
-// which the decoders wait for.)
+// Walks a decoder's records and starts their copies, ahead of their decoding: of one strip of every tile of the block,
+// each turn-th. Records are counted on from tile to tile. (One thread for all decoders: 300 clocks a record, which the
+// decoders wait for.)
+template <class T>
 class StagedLoader {
  public:
   __device__ __forceinline__ StagedLoader(const StagedParams& params, uint32_t decoder)
-      : params_(params), at_(params.plan, decoder) {
+      : params_(params), strip_(decoder % T::kStrips), record_(decoder / T::kStrips), index_(blockIdx.x) {
     enter_tile();
   }
 
-  __device__ __forceinline__ void issue(uint32_t slot, uint32_t barrier) {
+  __device__ __forceinline__ bool more() const { return index_ < params_.plan.tiles; }
+  // Whether the next record is a strip's last and has fewer steps.
+  __device__ __forceinline__ bool tail() const { return record_ == tail_; }
+
+  // Starts the copy of the next record, of which there must be one, to `to`; it completes on `barrier`.
+  __device__ __forceinline__ void issue(uint32_t to, uint32_t barrier) {
     const StagedPlan& plan = params_.plan;
-    if (!at_.more(plan)) return;
-    // Strips behind the last stand for it: their sums are dropped.
-    const uint32_t strip = min(at_.strip, last_strip_);
-    const uint8_t* const planes = planes_ + (strip * plan.strip_bytes + at_.record * fast::kRecordBytes);
-    const uint8_t* const slots = slots_ + (strip * plan.strip_slot_bytes + at_.record * plan.slot_stride);
-    const bool tail = at_.record == tail_;
-    const uint32_t plane_bytes = tail ? plan.tail_plane_bytes : fast::kRecordBytes;
-    const uint32_t slot_bytes = tail ? plan.tail_slot_copy : plan.slot_copy;
+    uint32_t plane_bytes = fast::kRecordBytes, slot_bytes = plan.slot_copy;
+    if (__builtin_expect(tail(), 0)) plane_bytes = plan.tail_plane_bytes, slot_bytes = plan.tail_slot_copy;
     if (arch::elect_one()) {
       arch::mbarrier_arrive_expect(barrier, plane_bytes + slot_bytes);
-      arch::bulk_copy_hinted(slot, planes, plane_bytes, barrier, arch::kEvictFirst);
-      arch::bulk_copy(slot + fast::kRecordBytes, slots, slot_bytes, barrier);
+      arch::bulk_copy_hinted(to, planes_, plane_bytes, barrier, arch::kEvictFirst);
+      arch::bulk_copy(to + fast::kRecordBytes, slots_, slot_bytes, barrier);
     }
-    if (at_.next(plan)) enter_tile();
+    record_ += plan.turn;
+    planes_ += plan.turn_plane_bytes;
+    slots_ += plan.turn_slot_bytes;
+    if (__builtin_expect(record_ >= records_, 0)) {
+      record_ -= records_;
+      index_ += plan.blocks;
+      enter_tile();
+    }
   }
 
  private:
   __device__ __forceinline__ void enter_tile() {
     const StagedPlan& plan = params_.plan;
-    if (!at_.more(plan)) return;
-    const StagedTile& tile = at_.tile;
-    last_strip_ = min(plan.tile_strips, plan.strips - tile.first_strip) - 1;
-    tail_ = plan.tail_steps < fast::kRecordSteps ? plan.records - 1 - tile.record_begin : ~0u;
-    const uint64_t first = tile.first_strip, skipped = tile.record_begin;
-    planes_ = params_.planes + first * plan.strip_bytes + skipped * fast::kRecordBytes;
-    slots_ = params_.slots + first * plan.strip_slot_bytes + skipped * plan.slot_stride;
+    for (; more(); index_ += plan.blocks) {
+      const StagedTile tile = StagedTile::at(plan, index_);
+      records_ = tile.records;
+      if (__builtin_expect(record_ >= records_, 0)) {  // fewer records than decoders
+        record_ -= records_;
+        continue;
+      }
+      tail_ = plan.tail_steps < fast::kRecordSteps ? plan.records - 1 - tile.record_begin : ~0u;
+      // Strips behind the last stand for it: their sums are dropped.
+      const uint64_t strip = min(tile.first_strip + strip_, plan.strips - 1), record = tile.record_begin + record_;
+      planes_ = params_.planes + strip * plan.strip_bytes + record * fast::kRecordBytes;
+      slots_ = params_.slots + strip * plan.strip_slot_bytes + record * plan.slot_stride;
+      return;
+    }
   }
 
   const StagedParams& params_;
-  DecoderRecords at_;
-  uint32_t last_strip_ = 0, tail_ = ~0u;  // of the tile
-  const uint8_t* planes_ = nullptr;       // of its first strip and record
+  uint32_t strip_, record_, index_;    // of a tile; of the tile; the tile: behind the last when there is no more
+  uint32_t records_ = 0, tail_ = ~0u;  // of the tile
+  const uint8_t* planes_ = nullptr;    // of the next record
   const uint8_t* slots_ = nullptr;
 };
 
@@ -147,20 +124,19 @@ class StagedLoader {
 __device__ __forceinline__ void fetch_staged_x(const StagedPlan& plan, const CUtensorMap* map, uint32_t x_base,
                                                const StageBarriers& barriers) {
   const uint32_t chunk_bytes = staged_x_chunk_bytes(plan.x_rows);
-  RingPlace place{plan.stages};
-  uint32_t filled = 0;
+  StagePlace place{0};
 #pragma unroll 1
   for (uint32_t index = blockIdx.x; index < plan.tiles; index += plan.blocks) {
     const StagedTile tile = StagedTile::at(plan, index);
+    uint32_t col = tile.record_begin * kRecordCols;
 #pragma unroll 1
-    for (uint32_t i = 0; i < tile.records; ++i, ++filled) {
+    for (uint32_t left = tile.records; left > 0; --left, col += kRecordCols) {
       const uint32_t barrier = barriers.full + place.index * 8, to = x_base + place.index * 2 * chunk_bytes;
-      if (filled >= plan.stages) arch::mbarrier_wait(barriers.free + place.index * 8, place.parity ^ 1);
+      arch::mbarrier_wait(barriers.free + place.index * 8, place.parity ^ 1);  // at first all are free
       arch::mbarrier_arrive_expect(barrier, 2 * chunk_bytes);
-      const uint32_t col = (tile.record_begin + i) * kRecordCols;
       arch::tensor_copy_2d(to, map, col, 0, barrier);
       arch::tensor_copy_2d(to + chunk_bytes, map, col + kChunkCols, 0, barrier);
-      place.advance(1);
+      place.advance(1, plan.stages);
     }
   }
 }

@@ -89,9 +89,9 @@ class FastSource {
     const uint32_t entries = min(header.entries(), fast::slot_room(bytes, false));
     for (uint32_t i = lane; i < entries; i += 32) {
       const Patch patch = slot_patch(fast::read_slot_entry(slot, i), i >= header.first);
-      patch_weight(patch.place, patch.byte >> 2, tile);
+      patch_weight(patch.place, (patch.byte & 0xff) >> 2, tile);
     }
-    if (!header.overflow) return;
+    if (header.overflow == 0) return;
     const uint32_t* const words = reinterpret_cast<const uint32_t*>(pack_.arrays[2]);
     const uint64_t count = pack_.bytes[2] / 4;
     const uint64_t group = *reinterpret_cast<const uint32_t*>(slot + bytes - 4);
@@ -99,7 +99,7 @@ class FastSource {
     const uint64_t patches = min(uint64_t{words[group]}, count - 1 - group);
     for (uint64_t i = lane; i < min(patches, uint64_t{fast::kRecordWeights}); i += 32) {
       const Patch patch = overflow_patch(words[group + 1 + i]);
-      patch_weight(patch.place, patch.byte >> 2, tile);
+      patch_weight(patch.place, (patch.byte & 0xff) >> 2, tile);
     }
   }
 
