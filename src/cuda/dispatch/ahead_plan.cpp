@@ -18,7 +18,8 @@ std::optional<AheadPlan> plan_ahead(const PackHeader& header, uint32_t tokens, u
   }
   AheadPlan plan;
   static_cast<RecordGeometry&>(plan) = record_geometry(header);
-  if (plan.cols % (kRecordChunks * kChunkCols) != 0 || split_chunks(plan.cols, splits) < plan.chunks) return std::nullopt;
+  if (plan.cols % (kRecordChunks * kChunkCols) != 0 || split_chunks(plan.cols, splits) < plan.chunks)
+    return std::nullopt;
   plan.tokens = tokens;
   plan.row_tiles = (plan.rows + kAheadRows - 1) / kAheadRows;
   plan.token_tiles = (tokens + kAheadTokens - 1) / kAheadTokens;
