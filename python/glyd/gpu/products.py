@@ -2,7 +2,7 @@
 
 Exact: the fused kernel, where this process has seen it give the bits of torch.nn.functional.linear for the decoded
 weights at this number of tokens; else the matrix is decoded to temporary memory and torch's own linear runs on it.
-Free: the fused kernel wherever it can run. Matrices of long prompts are decoded ahead (ahead.py).
+Free: the fused kernel wherever it can run. Matrices of long prompts that are decoded are decoded ahead (ahead.py).
 """
 
 import ctypes
