@@ -65,7 +65,7 @@ _glyd() {
         --unit) COMPREPLY=(); return ;;
         -t|-T|--threads) COMPREPLY=(); return ;;
       esac
-      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-l --level --default --max --ultra -o --output -c --stdout -r --recursive -f --overwrite --force -k --keep --rm --unit -t -T --threads --json -q --quiet -h --help' -- "$current")); return; fi
+      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '-l --level --default --max --ultra --long -o --output -c --stdout -r --recursive -f --overwrite --force -k --keep --rm --unit -t -T --threads --json -q --quiet -h --help' -- "$current")); return; fi
       COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null
       ;;
     decompress)

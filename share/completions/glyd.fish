@@ -58,6 +58,7 @@ complete -c glyd -n '__fish_seen_subcommand_from compress' -s l -l level -xa 'de
 complete -c glyd -n '__fish_seen_subcommand_from compress' -l default -d 'the same as --level default'
 complete -c glyd -n '__fish_seen_subcommand_from compress' -l max -d 'the same as --level max'
 complete -c glyd -n '__fish_seen_subcommand_from compress' -l ultra -d 'the same as --level ultra'
+complete -c glyd -n '__fish_seen_subcommand_from compress' -l long -d 'look further back'
 complete -c glyd -n '__fish_seen_subcommand_from compress' -s o -l output -rF -d 'what to write'
 complete -c glyd -n '__fish_seen_subcommand_from compress' -s c -l stdout -d 'write to standard output, as -o - does'
 complete -c glyd -n '__fish_seen_subcommand_from compress' -s r -l recursive -d 'take the files in folders too, each by itself'
