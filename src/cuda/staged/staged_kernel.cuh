@@ -174,8 +174,8 @@ class Multiplier {
     uint32_t x, w, full;
   };
 
-  // The next stage's chunks. Products and their commit stand in one straight piece of code: behind a branch the
-  // compiler commits twice, and then the wait for the stage before is one for this one.
+  // The next stage's chunks. Products and their commit stand in one straight piece of code: behind branches the
+  // compiler was seen to close the batch twice, and then the wait for the stage before may be one for this one.
   template <bool kFirst, bool kSecond>
   __device__ __forceinline__ void step(float (&sums)[T::kGroups][4], uint32_t add) {
     if (!ready_) arch::mbarrier_wait(at_.full, parity_);
@@ -187,7 +187,7 @@ class Multiplier {
     at_.x += 2 * x_chunk_, at_.w += kStageWeights, at_.full += 8;
     if (at_.full == first_.full + to_free_) at_ = first_, parity_ ^= 1;
     ready_ = arch::mbarrier_test(at_.full, parity_);
-    // The stage before is given back. (To wait for this one too, so that it goes back at once: 30% slower.)
+    // The stage before is given back. (To wait for this one too was 30% slower in an earlier form.)
     arch::warpgroup_wait<1>();
     if (before_ != 0 && arch::elect_one()) arch::mbarrier_arrive(before_);
     before_ = free;
