@@ -66,7 +66,7 @@ class BatchOrder {
 
 class AheadDecoder {
  public:
-  __device__ __forceinline__ AheadDecoder(const AheadParams& params, uint32_t decoded, uint32_t lane, uint32_t decoders)
+  __device__ __forceinline__ AheadDecoder(const AheadParams& params, uint32_t decoded, uint32_t lane)
       : params_(params),
         plan_(params.plan),
         lane_(lane),
@@ -74,7 +74,7 @@ class AheadDecoder {
         order_(params.plan),
         batches_(ahead_batches(params.plan)),
         last_word_(params.plan.slot_copy / 4 - 1),
-        last_claim_(batches_ + gridDim.x * decoders - 1) {
+        last_claim_(batches_ + gridDim.x * kAheadDecoders - 1) {
     arch::pin(window_);
     // A step of 16 columns is two 16-byte pieces of each row. Matrix m = lane / 8 of a step is rows 8 * (m % 2) ...,
     // columns 8 * (m / 2) ...

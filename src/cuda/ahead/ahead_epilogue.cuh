@@ -26,7 +26,7 @@ class AheadOutputs {
   __device__ __forceinline__ void store(const AheadTile& tile, const float (&sums)[AheadTraits::kTiles][4]) const {
     const uint32_t row = tile.row_tile * kAheadRows + warp_ / 4 * 64;
     if (row >= params_.plan.rows) return;  // the same for all of the warpgroup
-    const uint32_t token = tile.token_tile * AheadTraits::kTokens;
+    const uint32_t token = tile.token_tile * kAheadTokens;
     float bias[2] = {0, 0};
     if (params_.bias != nullptr) {
 #pragma unroll

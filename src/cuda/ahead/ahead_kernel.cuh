@@ -7,7 +7,6 @@
 #include "arch/bulk_copy.cuh"
 #include "arch/mbarrier.cuh"
 #include "arch/warpgroup.cuh"
-#include "arch/warpgroup_shared.cuh"
 
 namespace glyd::cuda {
 
@@ -54,8 +53,7 @@ class AheadCopier {
     const uint32_t batches = (strips + kAheadBatch - 1) / kAheadBatch;
     const uint32_t readers = row_tile == plan_.row_tiles - 1 && plan_.row_tiles % 2 == 1 ? 2 : 1;
     const uint8_t* const weights = params_.scratch + static_cast<uint64_t>(row_tile) * plan_.chunks * kAheadChunkBytes;
-    const uint32_t part = arch::block_in_cluster() * (AheadTraits::kTokens / 2),
-                   token = tile.token_tile * AheadTraits::kTokens + part;
+    const uint32_t part = arch::block_in_cluster() * (kAheadTokens / 2), token = tile.token_tile * kAheadTokens + part;
     uint32_t ready = 0;  // records of the tile
 #pragma unroll 1
     for (uint32_t chunk = 0; chunk < plan_.chunks; ++chunk) {
@@ -177,8 +175,7 @@ __global__ void __launch_bounds__(kAheadThreads, 1) ahead_sm90(const __grid_cons
     if (warp == kAheadMultipliers) {
       AheadCopier(params, shared, lane).run();
     } else {
-      AheadDecoder(params, shared + AheadTraits::kDecodedAt + decoder * 2 * kAheadRecordBytes, lane, kAheadDecoders)
-          .run();
+      AheadDecoder(params, shared + AheadTraits::kDecodedAt + decoder * 2 * kAheadRecordBytes, lane).run();
     }
   }
   // Neither block may go while the other still writes to its shared memory.

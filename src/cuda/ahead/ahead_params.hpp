@@ -53,9 +53,8 @@ constexpr uint64_t ahead_flag_words(const AheadPlan& plan) { return uint64_t{pla
 inline constexpr uint32_t kAheadOutTokens = 16, kAheadOutBytes = kAheadOutTokens * 128;
 
 struct AheadTraits {
-  static constexpr uint32_t kTokens = kAheadTokens;
-  static constexpr uint32_t kTiles = kTokens / 8;  // of 8 tokens, as the tensor core's registers have them
-  static constexpr uint32_t kXBytes = kTokens * kChunkCols * 2;
+  static constexpr uint32_t kTiles = kAheadTokens / 8;  // of 8 tokens, as the tensor core's registers have them
+  static constexpr uint32_t kXBytes = kAheadTokens * kChunkCols * 2;
   static constexpr uint32_t kStages = 4;
   // In all no more than the block was given: 168 a thread of three warpgroups.
   static constexpr uint32_t kMultiplyRegisters = 192, kDecodeRegisters = 120;

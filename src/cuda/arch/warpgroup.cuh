@@ -40,6 +40,17 @@ __device__ __forceinline__ uint64_t tile_descriptor(uint32_t address) {
 template <uint32_t kTokens>
 __device__ void multiply_async(float* d, const uint32_t* a, uint64_t x, uint32_t add);
 
+// The registers of 64 and 128 sums as operands of an instruction.
+#define GLYD_NAMES_64                                                                \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "           \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GLYD_NAMES_64_TO_127                                                                     \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "             \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define GLYD_SUMS_8(i)                                                                                        \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
@@ -73,11 +84,7 @@ template <>
 __device__ __forceinline__ void multiply_async<128>(float* d, const uint32_t* a, uint64_t x, uint32_t add) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" GLYD_NAMES_64
       "}, {%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
       : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24), GLYD_SUMS_8(32), GLYD_SUMS_8(40),
         GLYD_SUMS_8(48), GLYD_SUMS_8(56)
@@ -89,20 +96,30 @@ template <>
 __device__ __forceinline__ void multiply_async<256>(float* d, const uint32_t* a, uint64_t x, uint32_t add) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %133, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" GLYD_NAMES_64 ", " GLYD_NAMES_64_TO_127
       "}, {%128, %129, %130, %131}, %132, p, 1, 1, 0;\n}"
       : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24), GLYD_SUMS_8(32), GLYD_SUMS_8(40),
         GLYD_SUMS_8(48), GLYD_SUMS_8(56), GLYD_SUMS_8(64), GLYD_SUMS_8(72), GLYD_SUMS_8(80), GLYD_SUMS_8(88),
         GLYD_SUMS_8(96), GLYD_SUMS_8(104), GLYD_SUMS_8(112), GLYD_SUMS_8(120)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(x), "r"(add)
+      : "memory");
+}
+
+// d (+)= a * x^T, both in shared memory by their descriptors (tile_descriptor); a: 64 x 16, x: kTokens x 16, d as
+// above.
+template <uint32_t kTokens>
+__device__ void multiply_shared(float* d, uint64_t a, uint64_t x, uint32_t add);
+
+template <>
+__device__ __forceinline__ void multiply_shared<256>(float* d, uint64_t a, uint64_t x, uint32_t add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" GLYD_NAMES_64 ", " GLYD_NAMES_64_TO_127
+      "}, %128, %129, p, 1, 1, 0, 0;\n}"
+      : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24), GLYD_SUMS_8(32), GLYD_SUMS_8(40),
+        GLYD_SUMS_8(48), GLYD_SUMS_8(56), GLYD_SUMS_8(64), GLYD_SUMS_8(72), GLYD_SUMS_8(80), GLYD_SUMS_8(88),
+        GLYD_SUMS_8(96), GLYD_SUMS_8(104), GLYD_SUMS_8(112), GLYD_SUMS_8(120)
+      : "l"(a), "l"(x), "r"(add)
       : "memory");
 }
 
@@ -171,12 +188,7 @@ template <>
 __device__ __forceinline__ void multiply_staged<128>(float* d, uint32_t a, uint32_t b, uint32_t add) {
   asm volatile(
       "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %66, 0;\nmov.b64 a, {%64, %67};\nmov.b64 b, {%65, %67};\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-      "}, a, b, p, 1, 1, 0, 0;\n}"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" GLYD_NAMES_64 "}, a, b, p, 1, 1, 0, 0;\n}"
       : GLYD_SUMS_8(0), GLYD_SUMS_8(8), GLYD_SUMS_8(16), GLYD_SUMS_8(24), GLYD_SUMS_8(32), GLYD_SUMS_8(40),
         GLYD_SUMS_8(48), GLYD_SUMS_8(56)
       : "r"(a), "r"(b), "r"(add), "n"(kTileDescriptorHigh)
@@ -184,5 +196,7 @@ __device__ __forceinline__ void multiply_staged<128>(float* d, uint32_t a, uint3
 }
 
 #undef GLYD_SUMS_8
+#undef GLYD_NAMES_64_TO_127
+#undef GLYD_NAMES_64
 
 }  // namespace glyd::cuda::arch
