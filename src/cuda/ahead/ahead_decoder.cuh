@@ -76,13 +76,8 @@ class AheadDecoder {
         last_word_(params.plan.slot_copy / 4 - 1),
         last_claim_(batches_ + gridDim.x * kAheadDecoders - 1) {
     arch::pin(window_);
-    // A step of 16 columns is two 16-byte pieces of each row. Matrix m = lane / 8 of a step is rows 8 * (m % 2) ...,
-    // columns 8 * (m / 2) ...
-    const uint32_t row = lane % 16, half = lane / 16;
 #pragma unroll
-    for (uint32_t step = 0; step < 4; ++step) {
-      store_at_[step] = decoded + row * 128 + (((2 * step + half) ^ (row & 7)) << 4);
-    }
+    for (uint32_t step = 0; step < 4; ++step) store_at_[step] = decoded + swizzled_strip::row_of(lane, step);
   }
 
   __device__ __forceinline__ void run() {
@@ -103,7 +98,7 @@ class AheadDecoder {
 #pragma unroll 1
       for (uint32_t left = here.strips; left > 0; --left, to += kAheadStripBytes) {
         uint32_t out[2][16];
-        decode(words, out);
+        decode_unpatched(words.chunks, window_, out);
         const SlotPatch patches{words.header, words.first, words.second};
         const uint8_t* const this_slot = slot;
         if (left > 1) {
@@ -164,15 +159,6 @@ class AheadDecoder {
     return true;
   }
 
-  __device__ __forceinline__ void decode(const GlobalRecord& words, uint32_t (&out)[2][16]) const {
-#pragma unroll
-    for (uint32_t c = 0; c < 2; ++c) {
-      decode_unpatched(words.chunks[c], window_, out[c]);
-#pragma unroll
-      for (uint32_t r = 0; r < 16; ++r) arch::pin(out[c][r]);
-    }
-  }
-
   // A decoded record, unpatched, to one of the warp's two places in shared memory.
   __device__ __forceinline__ void store(const uint32_t (&out)[2][16], uint32_t half) const {
     if (arch::elect_one()) arch::bulk_store_wait_read<1>();  // what was here has left
@@ -215,11 +201,8 @@ class AheadDecoder {
 #pragma unroll 1
     for (uint32_t i = lane_; i < count; i += 32) patch(overflow_patch(params_.overflow[group + 1 + i]), half);
   }
-  // The upper exponent bits of one weight: in the high byte of its bf16.
   __device__ __forceinline__ void patch(const Patch& patch, uint32_t half) const {
-    const uint32_t chunk = patch.place / fast::kChunkWeights;
-    const uint32_t at = decoded_ + half + chunk * kAheadStripBytes + swizzled_place(patch.place) + 1;
-    arch::store_shared_1(at, (arch::load_shared_1(at) & 0x83) | patch.byte);
+    swizzled_strip::patch(decoded_ + half + patch.place / fast::kChunkWeights * kAheadStripBytes, patch);
   }
 
   // A record on its way to its place in the scratch.

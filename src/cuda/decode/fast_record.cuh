@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arch/shared_memory.cuh"
+#include "arch/synchronize.cuh"
 #include "decode/fast_chunk.hpp"
 
 namespace glyd::cuda {
@@ -67,6 +68,32 @@ __device__ __forceinline__ void decode_unpatched(const ChunkWords& words, uint32
   const uint32_t upper[8] = {window, window, window, window, window, window, window, window};
   decode_chunk(words.low, words.high, upper, out);
 }
+
+// Both chunks of a record, pinned: `pin` keeps them from being decoded behind a wait.
+__device__ __forceinline__ void decode_unpatched(const ChunkWords (&chunks)[2], uint32_t window,
+                                                 uint32_t (&out)[2][16]) {
+#pragma unroll
+  for (uint32_t c = 0; c < 2; ++c) {
+    decode_unpatched(chunks[c], window, out[c]);
+#pragma unroll
+    for (uint32_t r = 0; r < 16; ++r) arch::pin(out[c][r]);
+  }
+}
+
+// A strip's 16 rows of a chunk as bf16 in shared memory: rows of 128 bytes, swizzled as the tensor core reads them.
+namespace swizzled_strip {
+// The row that the lane stores of a step by store_matrix_x4: a step of 16 columns is two 16-byte pieces of each row.
+// Matrix m = lane / 8 is rows 8 * (m % 2) ..., columns 8 * (m / 2) ...
+__device__ __forceinline__ uint32_t row_of(uint32_t lane, uint32_t step) {
+  const uint32_t row = lane % 16, half = lane / 16;
+  return row * 128 + (((2 * step + half) ^ (row & 7)) << 4);
+}
+// The upper exponent bits of one weight of the chunk at `chunk`: in the high byte of its bf16.
+__device__ __forceinline__ void patch(uint32_t chunk, const Patch& patch) {
+  const uint32_t at = chunk + swizzled_place(patch.place) + 1;
+  arch::store_shared_1(at, (arch::load_shared_1(at) & 0x83) | patch.byte);
+}
+}  // namespace swizzled_strip
 
 // The overflow array of a pack; reads stay inside whatever the pack says.
 struct Overflow {

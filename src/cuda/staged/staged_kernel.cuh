@@ -24,11 +24,8 @@ class Decoder {
         place_{decoder / T::kStrips},
         loader_(params, decoder) {
     arch::pin(window_);
-    // A strip's 16 rows of a stage: a step of 16 columns is two 16-byte pieces of each row. Matrix m = lane / 8 of a
-    // step is rows 8 * (m % 2) ..., columns 8 * (m / 2) ...
-    const uint32_t row = lane % 16, half = lane / 16;
 #pragma unroll
-    for (uint32_t step = 0; step < 4; ++step) store_at_[step] = row * 128 + (((2 * step + half) ^ (row & 7)) << 4);
+    for (uint32_t step = 0; step < 4; ++step) store_at_[step] = swizzled_strip::row_of(lane, step);
   }
 
   // Weights do not depend on the grid before this one: they are on their way before its end is waited for. One record
@@ -78,12 +75,7 @@ class Decoder {
     patches.load(record + fast::kRecordBytes, lane_);
     words.load(record, tail ? plan.tail_steps : fast::kRecordSteps, lane_);
     uint32_t a[2][16];
-#pragma unroll
-    for (uint32_t c = 0; c < 2; ++c) {
-      decode_unpatched(words.chunks[c], window_, a[c]);
-#pragma unroll
-      for (uint32_t r = 0; r < 16; ++r) arch::pin(a[c][r]);
-    }
+    decode_unpatched(words.chunks, window_, a);
     const bool crowded = patches.crowded();  // then more is to be read from the record
     if (__builtin_expect(!crowded, 1)) give_back(slot);
     arch::mbarrier_wait(barriers_.free + place_.index * 8, place_.parity ^ 1);  // at first all are free
@@ -114,11 +106,9 @@ class Decoder {
     }
   }
 
-  // The upper exponent bits of one weight of the strip whose rows begin at `base`: in the high byte of its bf16.
+  // Of the strip whose rows begin at `base`.
   __device__ __forceinline__ static void patch_stage(uint32_t base, const Patch& patch) {
-    const uint32_t chunk = patch.place / fast::kChunkWeights != 0 ? T::kChunkBytes : 0;
-    const uint32_t at = base + chunk + swizzled_place(patch.place) + 1;
-    arch::store_shared_1(at, (arch::load_shared_1(at) & 0x83) | patch.byte);
+    swizzled_strip::patch(base + (patch.place / fast::kChunkWeights != 0 ? T::kChunkBytes : 0), patch);
   }
 
   const StagedParams& params_;
