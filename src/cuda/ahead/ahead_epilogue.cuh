@@ -8,6 +8,7 @@
 #include "arch/global_memory.cuh"
 #include "arch/matrix.cuh"
 #include "arch/shared_memory.cuh"
+#include "gemm/row_bias.cuh"
 
 namespace glyd::cuda {
 
@@ -29,11 +30,7 @@ class AheadOutputs {
     const uint32_t token = tile.token_tile * kAheadTokens;
     float bias[2] = {0, 0};
     if (params_.bias != nullptr) {
-#pragma unroll
-      for (uint32_t half = 0; half < 2; ++half) {
-        const uint32_t r = min(row + warp_ % 4 * 16 + lane_ / 4 + half * 8, params_.plan.rows - 1);
-        bias[half] = __uint_as_float(static_cast<uint32_t>(params_.bias[r]) << 16);
-      }
+      load_row_bias(params_.bias, row + warp_ % 4 * 16, params_.plan.rows, lane_, bias);
       store_all<true>(row, token, bias, sums);
     } else {
       store_all<false>(row, token, bias, sums);

@@ -6,6 +6,7 @@
 
 #include "arch/matrix.cuh"
 #include "arch/shared_memory.cuh"
+#include "gemm/row_bias.cuh"
 #include "gemm/split_sum.cuh"
 #include "wide/tiles.cuh"
 
@@ -87,13 +88,7 @@ __device__ __forceinline__ void store_wide_outputs(const WideParams& params, con
                   min(plan.rows - row, uint32_t{kStripRows}), false};
   out.whole = out.rows == kStripRows && params.y_stride % 8 == 0 && reinterpret_cast<uintptr_t>(params.y) % 16 == 0;
   float bias[2] = {0, 0};
-  if (params.bias != nullptr) {
-#pragma unroll
-    for (uint32_t half = 0; half < 2; ++half) {
-      const uint32_t r = min(row + lane / 4 + half * 8, plan.rows - 1);
-      bias[half] = __uint_as_float(static_cast<uint32_t>(params.bias[r]) << 16);
-    }
-  }
+  if (params.bias != nullptr) load_row_bias(params.bias, row, plan.rows, lane, bias);
   const auto rounded = [&](float sum, uint32_t half) {
     float value = sum * params.scale;
     if (params.bias != nullptr) value = __fadd_rn(value, bias[half]);
