@@ -9,6 +9,7 @@
 #include "codec_reference.hpp"
 #include "common/guarded_buffer.hpp"
 #include "common/isas.hpp"
+#include "format/safetensors.hpp"
 
 namespace {
 
@@ -31,15 +32,32 @@ std::size_t most_at_ultra(glyd::ByteSpan input) {
   return seeks_classes(input) ? kMostClasses : input[3] % 4 == 0 ? kMostUltra : 0;
 }
 
+// A safetensors header whose tensors' sizes and dtypes are made of `text`, for `count` bytes of data: some of them past
+// the content's end, most of them too small for a run of their own.
+Bytes make_header(glyd::ByteSpan text, std::size_t count) {
+  std::vector<glyd::TensorEntry> entries;
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; end < count && entries.size() < 40; ++i) {
+    constexpr const char* kNames[] = {"BF16", "F32", "U8", "F16", "I64", "C64"};
+    const std::uint8_t byte = text[i % text.size()];
+    const glyd::Dtype* const dtype = glyd::find_dtype(kNames[byte % 6]);
+    const std::uint64_t values = std::uint64_t{byte} << (byte / 6 % 12), bytes = values * (dtype->bits / 8);
+    entries.push_back({std::to_string(i), dtype, {values}, end, end + bytes});
+    end += bytes;
+  }
+  const std::string header = glyd::write_safetensors_header({}, entries);
+  return {header.begin(), header.end()};
+}
+
 // The first bytes say what is made of the rest: the bytes themselves, or more of the kind.
 Bytes make_content(glyd::ByteSpan input) {
   const glyd::ByteSpan text = input.subspan(kHeadBytes);
-  const std::uint8_t kind = input[0] % 6;
+  const std::uint8_t kind = input[0] % 7;
   if (kind == 0 || text.empty()) return {text.begin(), text.end()};
   const std::size_t ultra = most_at_ultra(input);
   const std::size_t most = ultra != 0 ? ultra : is_long(input) ? kMostLong : kMostContent;
   const std::size_t count = (input[1] | std::size_t{input[2]} << 8) * 8 % most;
-  Bytes content;
+  Bytes content = kind == 6 ? make_header(text, count) : Bytes{};
   std::uint32_t noise = input[3];
   const auto next = [&noise] { return (noise = noise * 1664525 + 1013904223) >> 8; };
   while (content.size() < count) {
@@ -49,7 +67,7 @@ Bytes make_content(glyd::ByteSpan input) {
       const std::size_t length = 1 + byte % 64, distance = 1 + next() % (at + 1);
       for (std::size_t i = 0; i < length; ++i)
         content.push_back(content.size() < distance ? byte : content[content.size() - distance]);
-    } else if (kind == 2) {  // bf16
+    } else if (kind == 2 || kind == 6) {  // bf16
       content.push_back(static_cast<std::uint8_t>(next()));
       content.push_back(static_cast<std::uint8_t>((next() & 0x80) | (0x3c + byte % 4)));
     } else if (kind == 3) {  // fp32

@@ -2,8 +2,8 @@
 // holes, and that come back when their header is written again.
 #include <string>
 
-#include "checkpoint/safetensors.hpp"
 #include "common/guarded_buffer.hpp"
+#include "format/safetensors.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "checkpoint/json_text.hpp"
 #include "checkpoint/progress.hpp"
+#include "format/json_text.hpp"
 #include "format/pack_header.hpp"
 
 namespace glyd {

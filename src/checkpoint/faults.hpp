@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "checkpoint/json_text.hpp"
+#include "format/json_text.hpp"
 
 namespace glyd {
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "base/file.hpp"
-#include "checkpoint/json_text.hpp"
 #include "checkpoint/manifest.hpp"
+#include "format/json_text.hpp"
 
 namespace glyd {
 namespace {

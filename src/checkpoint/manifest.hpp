@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "checkpoint/json_text.hpp"
-#include "checkpoint/safetensors.hpp"
+#include "format/json_text.hpp"
 #include "format/pack_header.hpp"
+#include "format/safetensors.hpp"
 
 namespace glyd {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "checkpoint/json_text.hpp"
+#include "format/json_text.hpp"
 #include "format/pack_header.hpp"
 
 namespace glyd {

@@ -6,8 +6,8 @@
 #include "base/aligned_buffer.hpp"
 #include "checkpoint/axis.hpp"
 #include "checkpoint/batches.hpp"
-#include "checkpoint/json_text.hpp"
 #include "checkpoint/streams.hpp"
+#include "format/json_text.hpp"
 #include "weights/weights.hpp"
 
 namespace glyd {

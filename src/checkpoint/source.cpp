@@ -12,8 +12,8 @@
 
 #include "base/file.hpp"
 #include "checkpoint/hf_cache.hpp"
-#include "checkpoint/json_text.hpp"
 #include "checkpoint/manifest.hpp"
+#include "format/json_text.hpp"
 
 namespace glyd {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/file.hpp"
 #include "base/result.hpp"
-#include "checkpoint/safetensors.hpp"
+#include "format/safetensors.hpp"
 
 namespace glyd {
 

@@ -6,12 +6,13 @@
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 #include "codec/format.hpp"
+#include "codec/planes/tensors.hpp"
 
 namespace glyd::codec {
 
 enum class Level : uint8_t { kDefault = 0, kMax = 1, kUltra = 2 };
 
-// Codes units, one at a time; the bytes depend on the level and the unit alone.
+// Codes units, one at a time; the bytes depend on the level, the unit and what is known of its tensors.
 class UnitEncoder {
  public:
   explicit UnitEncoder(Level level);
@@ -19,8 +20,9 @@ class UnitEncoder {
   UnitEncoder(UnitEncoder&&) noexcept;
   // Capacity to give `write`: more than it returns, for it scribbles.
   static size_t bound(size_t raw_bytes);
-  // The payload of `raw`; ChunkKind::kBlocks. 0 if storing it is no worse.
-  size_t write(ByteSpan raw, uint8_t* out);
+  // The payload of `raw`, which lies at `position` of the content that `tensors` tells of; ChunkKind::kBlocks. 0 if
+  // storing it is no worse.
+  size_t write(ByteSpan raw, uint8_t* out, const TensorMap& tensors = {}, uint64_t position = 0);
   // XXH3 of the last unit's content, taken while its blocks were in the cache.
   uint64_t content_hash() const;
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "codec/entropy/fixed_log2.hpp"
 #include "codec/lz/byte_block.hpp"
@@ -56,7 +57,7 @@ struct UnitEncoder::State {
   HashState hash;
 
   // unit[begin, end) as one or more blocks; gives their bytes.
-  size_t write_blocks(ByteSpan unit, size_t begin, size_t end, uint8_t* out) {
+  size_t write_blocks(ByteSpan unit, size_t begin, size_t end, std::optional<int> float_bytes, uint8_t* out) {
     const ByteSpan raw = unit.subspan(begin, end - begin);
     uint8_t* const payload = out + kBlockHeaderBytes;
     if (all_equal(raw)) {
@@ -69,7 +70,7 @@ struct UnitEncoder::State {
       return stored < raw.size() - raw.size() / 64 ? finish(BlockType::kBytes, raw.size(), stored, out)
                                                    : write_raw(raw, out);
     }
-    if (const size_t stored = floats.write(raw, symbols, payload); stored != 0)
+    if (const size_t stored = floats.write(raw, float_bytes, symbols, payload); stored != 0)
       return finish(BlockType::kPlanes, raw.size(), stored, out);
     sequences = finder->find(begin, end);
     if (is_noise(raw)) return write_raw(raw, out);
@@ -125,23 +126,23 @@ UnitEncoder::~UnitEncoder() = default;
 UnitEncoder::UnitEncoder(UnitEncoder&&) noexcept = default;
 
 size_t UnitEncoder::bound(size_t raw_bytes) {
-  return raw_bytes + (raw_bytes / block_bytes(Level::kDefault) + 10) * kBlockHeaderBytes +
-         CodedWriter::bound(kLargestBlock);
+  return raw_bytes + (raw_bytes / TensorMap::kLeastRun + 10) * kBlockHeaderBytes + CodedWriter::bound(kLargestBlock);
 }
 
 uint64_t UnitEncoder::content_hash() const { return kernels().hash_value(state_->hash); }
 
-size_t UnitEncoder::write(ByteSpan raw, uint8_t* out) {
+size_t UnitEncoder::write(ByteSpan raw, uint8_t* out, const TensorMap& tensors, uint64_t position) {
   state_->symbols = {};
   state_->symbols.seek_classes = state_->level == Level::kUltra;
   kernels().hash_start(state_->hash);
   state_->finder->start(raw);
   uint8_t* to = out;
   const size_t step = block_bytes(state_->level);
-  for (size_t begin = 0; begin < raw.size(); begin += step) {
-    const size_t end = std::min(begin + step, raw.size());
+  for (size_t begin = 0, end = 0; begin < raw.size(); begin = end) {
+    const TensorMap::Run run = tensors.at(position + begin);
+    end = begin + std::min<uint64_t>({step, raw.size() - begin, run.end - (position + begin)});
     kernels().hash_add(state_->hash, raw.data() + begin, end - begin);
-    to += state_->write_blocks(raw, begin, end, to);
+    to += state_->write_blocks(raw, begin, end, run.float_bytes, to);
   }
   const size_t stored = static_cast<size_t>(to - out);
   return stored < raw.size() ? stored : 0;

@@ -64,7 +64,7 @@ void FrameWriter::encode_unit(UnitEncoder& encoder, ByteSpan raw, uint64_t posit
     slot.capacity = capacity;
   }
   uint8_t* const payload = slot.chunk.get() + kChunkHeaderBytes;
-  size_t stored = encoder.write(raw, payload);
+  size_t stored = encoder.write(raw, payload, tensors_, position);
   slot.header = {.kind = stored == 0 ? ChunkKind::kStored : ChunkKind::kBlocks,
                  .position = position,
                  .raw_bytes = static_cast<uint32_t>(raw.size()),
@@ -94,6 +94,8 @@ Result<void> FrameWriter::emit_unit(const Slot& slot) {
 Result<void> FrameWriter::encode_units(ByteSpan content) {
   const size_t units = ceil_div(content.size(), unit_bytes_);
   const uint64_t position = content_bytes_;
+  if (position == 0 && options_.level != Level::kDefault)
+    tensors_ = TensorMap::of(content.first(std::min(unit_bytes_, content.size())));
   std::vector<std::optional<Slot>> coded(units);
   std::mutex mutex;  // of `coded`, what is at rest and `outcome`
   size_t emitted = 0;

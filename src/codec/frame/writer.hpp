@@ -58,6 +58,7 @@ class FrameWriter {
   std::vector<uint8_t> pending_;       // less than threads * unit_bytes_
   std::vector<UnitEncoder> encoders_;  // those at rest
   std::vector<Slot> slots_;            // likewise: their memory
+  TensorMap tensors_;                  // by the first unit
   std::vector<IndexEntry> entries_;
   WholeCheck whole_;
   uint64_t content_bytes_ = 0, frame_bytes_ = 0;

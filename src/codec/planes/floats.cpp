@@ -34,10 +34,12 @@ struct Shape {
   uint32_t largest = 0;  // exponent in the sample
 };
 
-Shape recognise(ByteSpan raw) {
+// `float_bytes`, if it is known: floats of that width are looked for alone, and may save less.
+Shape recognise(ByteSpan raw, std::optional<int> float_bytes) {
   Shape best;
-  uint32_t best_saving = 20;  // of 256: of the bytes
+  uint32_t best_saving = float_bytes ? 5 : 20;  // of 256: of the bytes
   for (const int width : {2, 4}) {
+    if (float_bytes && *float_bytes != width) continue;
     const auto w = static_cast<size_t>(width);
     const size_t values = raw.size() / w;
     if (values < kLeastValues) continue;
@@ -53,7 +55,7 @@ Shape recognise(ByteSpan raw) {
       }
       if (std::count(noise.begin(), noise.end(), 0) > 256 - kLeastNoiseSymbols) continue;
       const uint32_t exponent_bits = entropy(exponents);
-      if (exponent_bits > kMostExponentBits[width / 4] || entropy(noise) < kLeastNoiseBits) continue;
+      if ((!float_bytes && exponent_bits > kMostExponentBits[width / 4]) || entropy(noise) < kLeastNoiseBits) continue;
       if (const uint32_t saving = ((8u << kLogFraction) - exponent_bits) / static_cast<uint32_t>(8 * width);
           saving > best_saving) {
         best_saving = saving;
@@ -68,8 +70,8 @@ Shape recognise(ByteSpan raw) {
 
 }  // namespace
 
-size_t FloatsWriter::write(ByteSpan raw, SymbolEncoder& symbols, uint8_t* out) {
-  const Shape shape = recognise(raw);
+size_t FloatsWriter::write(ByteSpan raw, std::optional<int> float_bytes, SymbolEncoder& symbols, uint8_t* out) {
+  const Shape shape = recognise(raw, float_bytes);
   if (shape.width == 0) return 0;
   const size_t width = static_cast<size_t>(shape.width);
   const size_t count = (raw.size() - shape.phase) / width;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/safetensors.hpp"
+#include "format/safetensors.hpp"
 
 namespace glyd::test {
 

@@ -1,4 +1,4 @@
-#include "checkpoint/json_text.hpp"
+#include "format/json_text.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

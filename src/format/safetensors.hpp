@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,8 +47,10 @@ struct SafetensorsHeader {
   uint64_t data_bytes() const { return tensors.empty() ? 0 : tensors.back().end; }
 };
 
-// Every rule, for a file of `file_bytes` bytes; `where` (the file's path) begins the errors.
-Result<SafetensorsHeader> parse_safetensors_header(std::string text, uint64_t file_bytes, std::string_view where);
+// Every rule, for a file of `file_bytes` bytes (nullopt: it ends where its tensors end); `where` (the file's path)
+// begins the errors.
+Result<SafetensorsHeader> parse_safetensors_header(std::string text, std::optional<uint64_t> file_bytes,
+                                                   std::string_view where);
 Result<SafetensorsHeader> read_safetensors_header(const File& file);
 
 // Length and JSON of a header whose tensors lie in the order given, padded with spaces to a multiple of 128 bytes and

@@ -1,4 +1,4 @@
-#include "checkpoint/safetensors.hpp"
+#include "format/safetensors.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "checkpoint/safetensors.hpp"
+#include "format/safetensors.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "base/bytes.hpp"
-#include "checkpoint/json_text.hpp"
+#include "format/json_text.hpp"
 
 namespace glyd {
 namespace {
@@ -186,14 +186,14 @@ bool HeaderReader::tensor_key(const std::string& name) {
   return true;
 }
 
-Result<void> check_places(SafetensorsHeader& header, uint64_t file_bytes, std::string_view where) {
-  const uint64_t data_bytes = file_bytes - header.data_offset();
+Result<void> check_places(SafetensorsHeader& header, std::optional<uint64_t> file_bytes, std::string_view where) {
   const auto lies_before = [](const TensorEntry& a, const TensorEntry& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   };
   header.in_data_order =
       header.in_data_order && std::is_sorted(header.tensors.begin(), header.tensors.end(), lies_before);
   std::stable_sort(header.tensors.begin(), header.tensors.end(), lies_before);
+  const uint64_t data_bytes = file_bytes ? *file_bytes - header.data_offset() : header.data_bytes();
   uint64_t expected = 0;
   for (const TensorEntry& tensor : header.tensors) {
     const std::string place = fmt::format("{}: tensor {}", where, json_quote(tensor.name));
@@ -240,13 +240,14 @@ Result<uint64_t> tensor_bytes(const Dtype& dtype, const std::vector<uint64_t>& s
   return bits / 8;
 }
 
-Result<SafetensorsHeader> parse_safetensors_header(std::string text, uint64_t file_bytes, std::string_view where) {
+Result<SafetensorsHeader> parse_safetensors_header(std::string text, std::optional<uint64_t> file_bytes,
+                                                   std::string_view where) {
   SafetensorsHeader header;
   header.text = std::move(text);
   if (header.text.size() > kMostHeaderBytes)
     return corrupt("{}: header of {} bytes, more than the {} allowed", where, header.text.size(), kMostHeaderBytes);
-  if (header.data_offset() > file_bytes)
-    return corrupt("{}: truncated: header of {} bytes in a file of {}", where, header.text.size(), file_bytes);
+  if (file_bytes && header.data_offset() > *file_bytes)
+    return corrupt("{}: truncated: header of {} bytes in a file of {}", where, header.text.size(), *file_bytes);
   if (header.text.empty() || header.text.front() != '{')
     return corrupt("{}: header is not a JSON object (does not begin with '{{')", where);
   HeaderReader reader(header, where);
