@@ -7,6 +7,7 @@
 # Afterwards: source DIR/glyd-env.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/need_room.sh
 
 fail() { echo "setup_env: $1" >&2; exit "${2:-1}"; }
 
@@ -25,7 +26,8 @@ python=$directory/bin/python
 install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
 if ! "$python" -c 'import torch, transformers, safetensors, accelerate, numpy, matplotlib' 2>/dev/null; then
-  echo "Installing torch and transformers (a few GB) ..." >&2
+  need_room_for_torch "$directory"
+  echo "Installing torch and transformers (6 GB) ..." >&2
   install torch "transformers>=5.17" safetensors accelerate numpy matplotlib
 fi
 cuda=$("$python" -c 'import torch; print(torch.version.cuda or "")')

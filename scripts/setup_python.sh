@@ -3,8 +3,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+source scripts/need_room.sh
+
 [ -x .venv/bin/python ] || python3 -m venv .venv
 if ! .venv/bin/python -c 'import torch, transformers, safetensors, accelerate, gguf, pytest, numpy, matplotlib' 2>/dev/null; then
+  need_room_for_torch "$PWD"
   echo "Installing torch and transformers into .venv (6 GB; minutes, by the network and the disk) ..." >&2
   .venv/bin/pip install --quiet --disable-pip-version-check torch transformers safetensors accelerate gguf pytest numpy matplotlib &
   pip=$!
