@@ -1,4 +1,5 @@
-// unit.hpp - a unit: up to a few MiB coded by itself as a row of blocks. Spec: docs/spec/codec.md 4.
+// unit.hpp - a unit: a part of the content (8 MiB at `max`, 32 at `ultra`) coded by itself as a row of blocks. Spec:
+// docs/spec/codec.md 4.
 #pragma once
 
 #include <memory>

@@ -70,8 +70,11 @@ struct UnitEncoder::State {
       return stored < raw.size() - raw.size() / 64 ? finish(BlockType::kBytes, raw.size(), stored, out)
                                                    : write_raw(raw, out);
     }
-    if (const size_t stored = floats.write(raw, float_bytes, symbols, payload); stored != 0)
-      return finish(BlockType::kPlanes, raw.size(), stored, out);
+    const SymbolEncoder before = symbols;
+    if (const size_t stored = floats.write(raw, float_bytes, symbols, payload); stored != 0) {
+      if (is_worth(stored, raw)) return finish(BlockType::kPlanes, raw.size(), stored, out);
+      symbols = before;  // the sample looked like floats, the block does not
+    }
     sequences = finder->find(begin, end);
     if (is_noise(raw)) return write_raw(raw, out);
     uint8_t* to = out;
@@ -91,10 +94,13 @@ struct UnitEncoder::State {
   size_t write_coded(ByteSpan raw, const StreamCounts* counted, uint8_t* out) {
     const SymbolEncoder before = symbols;
     const size_t stored = coded.write(symbols, out + kBlockHeaderBytes, counted);
-    if (stored < raw.size() - raw.size() / 256) return finish(BlockType::kCoded, raw.size(), stored, out);
+    if (is_worth(stored, raw)) return finish(BlockType::kCoded, raw.size(), stored, out);
     symbols = before;
     return write_raw(raw, out);
   }
+
+  // Whether a payload saves enough for its decoding.
+  static bool is_worth(size_t stored, ByteSpan raw) { return stored < raw.size() - raw.size() / 256; }
 
   static size_t write_raw(ByteSpan raw, uint8_t* out) {
     std::memcpy(out + kBlockHeaderBytes, raw.data(), raw.size());
@@ -125,8 +131,12 @@ UnitEncoder::UnitEncoder(Level level) : state_(std::make_unique<State>(level)) {
 UnitEncoder::~UnitEncoder() = default;
 UnitEncoder::UnitEncoder(UnitEncoder&&) noexcept = default;
 
+// No block is larger than its content but by its header. Blocks are cut at runs of tensors, at steps, and between
+// pieces of at least 32 KiB, which are more than kLeastRun; the last one may be tried as codes before it is known to be
+// noise.
 size_t UnitEncoder::bound(size_t raw_bytes) {
-  return raw_bytes + (raw_bytes / TensorMap::kLeastRun + 10) * kBlockHeaderBytes + CodedWriter::bound(kLargestBlock);
+  const size_t blocks = raw_bytes / TensorMap::kLeastRun + raw_bytes / block_bytes(Level::kDefault) + 10;
+  return raw_bytes + blocks * kBlockHeaderBytes + CodedWriter::bound(kLargestBlock);
 }
 
 uint64_t UnitEncoder::content_hash() const { return kernels().hash_value(state_->hash); }

@@ -1,6 +1,7 @@
 #include "codec/frame/writer.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -90,18 +91,22 @@ Result<void> FrameWriter::emit_unit(const Slot& slot) {
 }
 
 // A batch of units side by side. Their chunks leave in order, from the caller's thread alone: whenever it has coded a
-// unit, and at the end. No thread waits for another before that.
+// unit, and at the end. The others wait for it only where they are kMostAhead units ahead of the last chunk that left.
 Result<void> FrameWriter::encode_units(ByteSpan content) {
+  constexpr size_t kMostAhead = 4;  // for each thread
   const size_t units = ceil_div(content.size(), unit_bytes_);
+  const size_t most_ahead = kMostAhead * static_cast<size_t>(options_.threads);
   const uint64_t position = content_bytes_;
   if (position == 0 && options_.level != Level::kDefault)
     tensors_ = TensorMap::of(content.first(std::min(unit_bytes_, content.size())));
   std::vector<std::optional<Slot>> coded(units);
-  std::mutex mutex;  // of `coded`, what is at rest and `outcome`
-  size_t emitted = 0;
+  std::mutex mutex;  // of `coded`, what is at rest and the next four
+  size_t begun = 0, emitted = 0;
+  bool thrown = false;
   Result<void> outcome;
+  std::condition_variable room;
   const auto emit_coded = [&] {
-    for (std::unique_lock lock(mutex); outcome && emitted < units && coded[emitted]; ++emitted) {
+    for (std::unique_lock lock(mutex); outcome && emitted < units && coded[emitted]; ++emitted, room.notify_all()) {
       Slot slot = std::move(*coded[emitted]);
       lock.unlock();
       Result<void> done = emit_unit(slot);
@@ -109,29 +114,40 @@ Result<void> FrameWriter::encode_units(ByteSpan content) {
       outcome = std::move(done);
       slots_.push_back(std::move(slot));
     }
+    room.notify_all();
   };
   const auto caller = std::this_thread::get_id();
-  parallel_for(units, 1, options_.threads, [&](uint64_t begin, uint64_t end) {
+  const auto encode = [&](size_t i) {
+    const bool on_caller = std::this_thread::get_id() == caller;
     std::optional<UnitEncoder> encoder;
-    for (uint64_t i = begin; i < end; ++i) {
-      Slot slot;
-      {
-        const std::lock_guard lock(mutex);
-        if (!outcome) return;
-        if (!encoder && !encoders_.empty()) encoder.emplace(std::move(encoders_.back())), encoders_.pop_back();
-        if (!slots_.empty()) slot = std::move(slots_.back()), slots_.pop_back();
-      }
-      if (!encoder) encoder.emplace(options_.level);
-      const size_t at = i * unit_bytes_;
-      encode_unit(*encoder, content.subspan(at, std::min(unit_bytes_, content.size() - at)), position + at, slot);
-      {
-        const std::lock_guard lock(mutex);
-        coded[i].emplace(std::move(slot));
-      }
-      if (std::this_thread::get_id() == caller) emit_coded();
+    Slot slot;
+    {
+      std::unique_lock lock(mutex);
+      if (++begun == units) room.notify_all();  // no more to come: the caller may be done, and wait for these
+      room.wait(lock, [&] { return on_caller || i < emitted + most_ahead || begun == units || !outcome || thrown; });
+      if (!outcome || thrown) return;
+      if (!encoders_.empty()) encoder.emplace(std::move(encoders_.back())), encoders_.pop_back();
+      if (!slots_.empty()) slot = std::move(slots_.back()), slots_.pop_back();
     }
-    const std::lock_guard lock(mutex);
-    if (encoder) encoders_.push_back(std::move(*encoder));
+    if (!encoder) encoder.emplace(options_.level);
+    const size_t at = i * unit_bytes_;
+    encode_unit(*encoder, content.subspan(at, std::min(unit_bytes_, content.size() - at)), position + at, slot);
+    {
+      const std::lock_guard lock(mutex);
+      coded[i].emplace(std::move(slot));
+      encoders_.push_back(std::move(*encoder));
+    }
+    if (on_caller) emit_coded();
+  };
+  parallel_for(units, 1, options_.threads, [&](uint64_t begin, uint64_t end) {
+    try {
+      for (uint64_t i = begin; i < end; ++i) encode(i);
+    } catch (...) {  // out of memory: nobody may wait for what will not come
+      const std::lock_guard lock(mutex);
+      thrown = true;
+      room.notify_all();
+      throw;
+    }
   });
   emit_coded();
   return outcome;

@@ -24,7 +24,7 @@ TensorMap TensorMap::of(ByteSpan first) {
   TensorMap map;
   if (first.size() < 9 || first[8] != '{') return map;
   const auto bytes = load_le<uint64_t>(first.data());
-  if (bytes > first.size() - 8) return map;
+  if (bytes > std::min<uint64_t>(first.size() - 8, kMostHeaderBytes)) return map;
   std::string text(reinterpret_cast<const char*>(first.data()) + 8, bytes);
   const auto header = parse_safetensors_header(std::move(text), std::nullopt, "content");
   if (!header || header.value().data_bytes() > kMaxContentBytes) return map;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "codec/frame/frame.hpp"
 #include "format/safetensors.hpp"
 #include "frames.hpp"
@@ -52,7 +54,8 @@ TEST(TensorMap, LargeTensorsHaveRunsOfTheirOwn) {
   const uint64_t large = 1 << 20;
   EXPECT_EQ(runs_of(header_of({{"BF16", large}, {"BF16", large}, {"F32", large}, {"I64", large}, {"F16", large}})),
             "0@384 2@1048960 2@2097536 4@3146112 0@4194688 2@5243264");
-  EXPECT_EQ(runs_of(header_of({{"C64", large}, {"F64", large}, {"F8_E4M3", large}})), "0@256 4@1048832 0@2097408 0@3145984");
+  EXPECT_EQ(runs_of(header_of({{"C64", large}, {"F64", large}, {"F8_E4M3", large}})),
+            "0@256 4@1048832 0@2097408 0@3145984");
 }
 
 TEST(TensorMap, SmallNeighboursOfOneKindShareARun) {
@@ -149,14 +152,15 @@ TEST(TensorsOfAFrame, TheSameBytesFromAnyPiecesAndThreads) {
                               {"BF16", test::floats(60000, 2, 2)},
                               {"F32", test::floats(200000, 4, 3)}});
   for (const Level level : {Level::kMax, Level::kUltra}) {
-    const Bytes whole = test::write_frame(file, test::small_units(level)).value();
+    WriterOptions options = test::small_units(level);
+    options.content_bytes = file.size();
+    options.threads = 1;
+    const Bytes whole = test::write_frame(file, options).value();
     EXPECT_LT(whole.size(), file.size() * 85 / 100);
     for (const int threads : {1, 3}) {
       for (const size_t piece : {size_t{1000}, size_t{131072}, file.size()}) {
         Bytes frame;
-        WriterOptions options = test::small_units(level);
         options.threads = threads;
-        options.content_bytes = file.size();
         FrameWriter writer(options, [&](ByteSpan bytes) -> Result<void> {
           frame.insert(frame.end(), bytes.begin(), bytes.end());
           return {};
@@ -165,10 +169,65 @@ TEST(TensorsOfAFrame, TheSameBytesFromAnyPiecesAndThreads) {
         for (size_t at = 0; at < file.size(); at += piece)
           ASSERT_TRUE(writer.write(ByteSpan(file).subspan(at, std::min(piece, file.size() - at))));
         ASSERT_TRUE(writer.finish());
-        EXPECT_TRUE(frame == test::write_frame(file, options).value()) << threads << " threads, pieces of " << piece;
+        EXPECT_TRUE(frame == whole) << threads << " threads, pieces of " << piece;
       }
     }
+    EXPECT_TRUE(test::write_frame(file, options).value() == whole);  // several threads, at once
     EXPECT_EQ(test::read_frame(whole, 2).value(), file);
+  }
+}
+
+// 2,048 values of any exponent, each as often as the others, so that planes save nothing; but those that a block's
+// sample reads have half of them, which promises a bit of sixteen.
+Bytes sampled_as_floats(size_t width, uint32_t seed) {
+  constexpr size_t kValues = 2048, kRun = 64, kStride = (kValues - 1 - kRun) / 15;
+  Bytes content = test::random_bytes(kValues * width, seed);
+  std::array<int, 256> left;
+  left.fill(8);
+  const auto place = [&](size_t value, uint32_t exponent) {
+    --left[exponent];
+    uint8_t* const high = content.data() + value * width + width - 2;
+    high[0] = static_cast<uint8_t>((high[0] & 0x7f) | (exponent & 1) << 7);
+    high[1] = static_cast<uint8_t>((high[1] & 0x80) | exponent >> 1);
+  };
+  std::vector<bool> sampled(kValues);
+  for (size_t i = 0; i < 16 * kRun; ++i) {
+    const size_t value = i / kRun * kStride + i % kRun;
+    sampled[value] = true;
+    place(value, static_cast<uint32_t>(i * 7 % 128));
+  }
+  uint32_t exponent = 0;
+  for (size_t value = 0; value < kValues; ++value) {
+    while (!sampled[value] && left[exponent] == 0) ++exponent;
+    if (!sampled[value]) place(value, exponent);
+  }
+  return content;
+}
+
+// In the second unit no header makes up for it; kinds take turns, so that every run is a block.
+TEST(TensorsOfAFrame, BlocksThatOnlySampleAsFloatsDoNotGrow) {
+  std::vector<Tensor> tensors = {{"U8", test::random_bytes(1 << 17, 1)}};
+  for (uint32_t i = 0; i < 40; ++i) {
+    const bool half = i % 2 == 0;
+    tensors.push_back({half ? "BF16" : "F32", sampled_as_floats(half ? 2 : 4, i)});
+  }
+  const Bytes file = file_of(tensors);
+  WriterOptions options = test::small_units();
+  const Bytes frame = test::write_frame(file, options).value();
+  EXPECT_LE(frame.size(), frame_bound(file.size(), kMinUnitLog, 0));
+  EXPECT_EQ(test::read_frame(frame).value(), file);
+  // The unit encoder's own output, before a unit that gained nothing is stored.
+  const TensorMap map = TensorMap::of(file);
+  UnitEncoder encoder(Level::kMax);
+  const ByteSpan unit = ByteSpan(file).subspan(1 << 17);
+  Bytes payload(UnitEncoder::bound(unit.size()));
+  const size_t stored = encoder.write(unit, payload.data(), map, 1 << 17);
+  ASSERT_EQ(stored, 0u) << "if it gains, this test shows nothing";
+  size_t blocks = 0;
+  for (const uint8_t* at = payload.data(); blocks < 40; ++blocks) {
+    const auto size = [&](int k) { return size_t{at[k]} | size_t{at[k + 1]} << 8 | size_t{at[k + 2]} << 16; };
+    ASSERT_LE(size(4), size(1)) << "block " << blocks;
+    at += kBlockHeaderBytes + size(4);
   }
 }
 
