@@ -23,12 +23,15 @@ constexpr std::size_t kHeadBytes = 4;
 constexpr std::size_t kMostContent = 12000;
 constexpr std::size_t kMostUltra = 1000;
 constexpr std::size_t kMostClasses = 3000;
-constexpr std::size_t kMostLong = 300000;  // three units, never at `ultra`
+constexpr std::size_t kMostTensors = 9000;  // several runs of a safetensors file
+constexpr std::size_t kMostLong = 300000;   // three units, never at `ultra`
 
 // The fourth byte says how long the content may be, and with that whether it is written at `ultra` too.
 bool seeks_classes(glyd::ByteSpan input) { return input[3] == 255; }
 bool is_long(glyd::ByteSpan input) { return input[3] == 1; }
+std::uint8_t kind_of(glyd::ByteSpan input) { return input[0] % 7; }
 std::size_t most_at_ultra(glyd::ByteSpan input) {
+  if (kind_of(input) == 6 && input[3] % 8 == 2) return kMostTensors;
   return seeks_classes(input) ? kMostClasses : input[3] % 4 == 0 ? kMostUltra : 0;
 }
 
@@ -52,7 +55,7 @@ Bytes make_header(glyd::ByteSpan text, std::size_t count) {
 // The first bytes say what is made of the rest: the bytes themselves, or more of the kind.
 Bytes make_content(glyd::ByteSpan input) {
   const glyd::ByteSpan text = input.subspan(kHeadBytes);
-  const std::uint8_t kind = input[0] % 7;
+  const std::uint8_t kind = kind_of(input);
   if (kind == 0 || text.empty()) return {text.begin(), text.end()};
   const std::size_t ultra = most_at_ultra(input);
   const std::size_t most = ultra != 0 ? ultra : is_long(input) ? kMostLong : kMostContent;

@@ -17,6 +17,6 @@ mkdir -p "$build/corpus/$target" "$build/crashes/$target" "fuzz/corpus/$target"
 seeds=("fuzz/corpus/$target")
 if [[ $target == fuzz_pack ]]; then seeds+=(tests/vectors/v1/valid tests/vectors/v1/invalid tests/vectors/v1/hostile); fi
 if [[ $target == fuzz_codec_frame ]]; then seeds+=(tests/vectors/codec); fi
-"$build/bin/$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=3000 -max_len=16384 -print_final_stats=1 \
+"$build/bin/$target" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=3000 -max_len=16384 -print_final_stats=1 \
   -artifact_prefix="$build/crashes/$target/" "$build/corpus/$target" "${seeds[@]}"
 echo "smaller corpus: $build/bin/$target -merge=1 fuzz/corpus/$target $build/corpus/$target"

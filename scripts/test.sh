@@ -64,6 +64,10 @@ PY
 
 run_dev() {
   build_preset dev
+  # What this preset builds is built where there is no CUDA, too; a machine that has its headers in the compiler's path would not notice.
+  if ninja -C "$build/dev" -t deps 2>/dev/null | grep -qE '/(cuda|cuda_runtime[a-z_]*|cublas[A-Za-z_0-9]*)\.h$'; then
+    ninja -C "$build/dev" -t deps 2>/dev/null | awk '/^[^ ]/ {target = $1} /\/(cuda|cuda_runtime[a-z_]*|cublas[A-Za-z_0-9]*)\.h$/ {print target, $1}' | grep -v include/glyd/cuda.h && return 1
+  fi
   ctest --test-dir "$build/dev" -j "$jobs" --output-on-failure --output-junit ctest.xml -LE long
   check_vectors "$build/dev/ctest.xml"
 }

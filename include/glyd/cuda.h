@@ -93,7 +93,9 @@ GLYD_API glyd_status glyd_cuda_unpack_matrix(glyd_cuda_pack* pack, uint64_t matr
 GLYD_API glyd_status glyd_cuda_rows(glyd_cuda_pack* pack, const int64_t* indices, uint64_t count, uint16_t* out,
                                     void* stream) GLYD_NOEXCEPT;
 
-/* The bytes of workspace with which glyd_cuda_linear runs on any route, and on the fused ones alone. */
+/* The bytes of workspace with which glyd_cuda_linear runs whatever its route, and with which it runs any fused route of
+ * up to 64 tokens; at more, sums over splits of k may want room behind those first 4 MiB, and a call that has none
+ * decodes. Either may be null. */
 GLYD_API glyd_status glyd_cuda_linear_workspace(glyd_cuda_pack* pack, uint64_t* bytes,
                                                 uint64_t* fused_bytes) GLYD_NOEXCEPT;
 /* Once for each workspace (256-byte aligned), before its first use. Between calls its first 4 MiB must be left alone.
@@ -117,10 +119,11 @@ typedef struct glyd_cuda_linear_call {
   void* stream;
   uint32_t multiprocessors; /* 0: all. Else a fused kernel takes at most so many (two at least), that products on other
                                streams, with workspaces of their own, may run beside it; the sums are the same */
-  void* scratch; /* device memory, 256-byte aligned, of any content before and after: for the decoded matrix of products
-                    of hundreds of tokens. Null: what of the workspace lies behind its first 4 MiB. It belongs to the
-                    stream until the call has ended there */
-  uint64_t scratch_bytes; /* rows and columns rounded up to multiples of 128, times 2, are enough */
+  void* scratch; /* device memory, 256-byte aligned, of any content before and after: for the decoded matrix of fused
+                    products of hundreds of tokens. Null: what of the workspace lies behind its first 4 MiB. It belongs
+                    to the stream until the call has ended there. Other routes do not touch it */
+  uint64_t scratch_bytes; /* of glyd_cuda_route; fewer, and the call decodes. Rows and columns rounded up to multiples
+                             of 128, times 2, are always enough */
 } glyd_cuda_linear_call;
 
 /* y = x W^T (+ bias). Sums in fp32, one rounding to bf16. Exact products run fused only where glyd_cuda_prepare has
@@ -165,11 +168,12 @@ typedef enum glyd_cuda_route_kind { GLYD_CUDA_ROUTE_DECODE = 0, GLYD_CUDA_ROUTE_
 typedef struct glyd_cuda_route_info {
   size_t struct_size;
   glyd_cuda_route_kind kind;
-  uint32_t exact;     /* known to give cuBLAS's bits */
-  uint32_t splits;    /* of k, on the fused route */
-  const char* reason; /* a static string */
+  uint32_t exact;         /* known to give cuBLAS's bits */
+  uint32_t splits;        /* of k, on the fused route */
+  const char* reason;     /* a static string */
+  uint64_t scratch_bytes; /* that the fused route wants: of the call's scratch, or behind the workspace's first 4 MiB */
 } glyd_cuda_route_info;
-/* What glyd_cuda_linear would run. */
+/* What glyd_cuda_linear would run, given the memory that it wants. */
 GLYD_API glyd_status glyd_cuda_route(glyd_cuda_pack* pack, uint64_t tokens, uint32_t with_bias, uint32_t any_order,
                                      glyd_cuda_route_info* info) GLYD_NOEXCEPT;
 

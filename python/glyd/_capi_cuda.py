@@ -78,6 +78,7 @@ class RouteInfo(Sized):  # glyd_cuda_route_info
         ("exact", c_uint32),
         ("splits", c_uint32),
         ("reason", c_char_p),
+        ("scratch_bytes", c_uint64),
     ]
 
 

@@ -6,6 +6,7 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/packed_directory.hpp"
+#include "checkpoint/safetensors_file.hpp"
 #include "checkpoint/source.hpp"
 
 namespace glyd {

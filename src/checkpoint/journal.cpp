@@ -1,6 +1,7 @@
 #include "checkpoint/journal.hpp"
 
 #include "base/sha256.hpp"
+#include "checkpoint/safetensors_file.hpp"
 #include "checkpoint/streams.hpp"
 
 namespace glyd {

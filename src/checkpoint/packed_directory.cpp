@@ -7,6 +7,7 @@
 #include "base/sha256.hpp"
 #include "checkpoint/foreign.hpp"
 #include "checkpoint/model_config.hpp"
+#include "checkpoint/safetensors_file.hpp"
 #include "checkpoint/shard_writer.hpp"
 #include "checkpoint/source.hpp"
 #include "checkpoint/streams.hpp"

@@ -13,6 +13,7 @@
 #include "base/file.hpp"
 #include "checkpoint/hf_cache.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/safetensors_file.hpp"
 #include "format/json_text.hpp"
 
 namespace glyd {

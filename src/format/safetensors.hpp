@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.hpp"
 #include "base/result.hpp"
 
 namespace glyd {
@@ -51,7 +50,6 @@ struct SafetensorsHeader {
 // begins the errors.
 Result<SafetensorsHeader> parse_safetensors_header(std::string text, std::optional<uint64_t> file_bytes,
                                                    std::string_view where);
-Result<SafetensorsHeader> read_safetensors_header(const File& file);
 
 // Length and JSON of a header whose tensors lie in the order given, padded with spaces to a multiple of 128 bytes and
 // to `least_bytes` at least.

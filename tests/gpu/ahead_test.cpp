@@ -19,12 +19,13 @@ bool is_ahead(Product& product, uint64_t tokens) {
   return route != nullptr && std::holds_alternative<cuda::AheadPlan>(route->plan);
 }
 
-// Rows that end inside a strip, a batch, a tile and a pair of tiles; one wave and many; one group of tokens and two.
+// Rows that end inside a strip, a batch, a tile and a pair of tiles; one wave and many, with a last one of one batch;
+// one group of tokens and two.
 TEST_F(AheadTest, EveryShapeIsExact) {
   const auto context = forced();
   uint64_t fused = 0, cases = 0;
-  for (const Grid& grid :
-       {Grid{1, 8, 128}, Grid{1, 136, 512}, Grid{1, 1000, 1024}, Grid{1, 4104, 2048}, Grid{1, 17152, 256}}) {
+  for (const Grid& grid : {Grid{1, 8, 128}, Grid{1, 136, 512}, Grid{1, 1000, 1024}, Grid{1, 4104, 2048},
+                           Grid{1, 17152, 256}, Grid{1, 64, 512}, Grid{1, 8512, 256}}) {
     Product product(*context, make_values("Gaussian", grid, 1), grid, 4400);
     for (const uint64_t tokens : {2, 33, 255, 256, 257, 700, 1025, 4400}) {
       for (const bool bias : {false, true}) {

@@ -186,5 +186,15 @@ TEST(DeviceDecode, CodeReaderStaysInsideItsWords) {
   EXPECT_EQ(cuda::bits_at(words, 2, -64), 0u);
 }
 
+// A row of 64 columns has 128 bytes; its pieces of 16 bytes are exchanged by the row's lowest three bits.
+TEST(DeviceDecode, SwizzledPlaces) {
+  for (uint32_t place = 0; place < fast::kChunkWeights; ++place) {
+    const uint32_t row = fast::place_row(place), col = fast::place_col(0, place);
+    const uint32_t expected = row * 128 + (col / 8 ^ row % 8) * 16 + col % 8 * 2;
+    EXPECT_EQ(cuda::swizzled_place(place), expected) << place;
+    EXPECT_EQ(cuda::swizzled_place(place | 0xfffffc00), expected) << place << " with higher bits";
+  }
+}
+
 }  // namespace
 }  // namespace glyd::test

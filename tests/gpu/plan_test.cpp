@@ -1,6 +1,10 @@
 // How products are cut, on the host: everything is covered once, everything fits, and what the kernels rely on holds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "ahead/ahead_order.hpp"
 #include "dispatch/ahead_plan.hpp"
 #include "dispatch/staged_plan.hpp"
 #include "dispatch/wide_plan.hpp"
@@ -152,6 +156,47 @@ TEST(PlanTest, AheadPlansCoverAndFit) {
     }
   });
   EXPECT_GT(planned, 20u);
+}
+
+// As the kernel walks them: a wave's last rows may be one batch alone, and rows may end anywhere.
+TEST(PlanTest, AheadDecodesEveryRecordOnceAndMultipliesEveryTileOnce) {
+  const std::pair<uint64_t, uint64_t> shapes[] = {{32064, 3072}, {8512, 256},  {64, 512},    {16, 256}, {1, 128},
+                                                  {4104, 2048},  {12288, 384}, {17152, 256}, {8, 1024}};
+  uint64_t alone = 0;
+  for (const auto& [rows, cols] : shapes) {
+    for (const uint32_t tokens : {257u, 3400u, 8192u}) {
+      for (const DeviceLimits& limits : {kH200, kShare, kLeast}) {
+        SCOPED_TRACE(testing::Message() << rows << " x " << cols << " by " << tokens);
+        const auto plan = plan_ahead(header_of(rows, cols, 48), tokens, 1, limits);
+        ASSERT_TRUE(plan);
+        std::vector<uint8_t> decoded(uint64_t{plan->strips} * plan->records);
+        BatchOrder order(*plan);
+        for (uint32_t batch = 0; batch < ahead_batches(*plan); ++batch) {
+          order.seek(batch);
+          ASSERT_LT(order.strip, plan->strips);
+          ASSERT_LT(order.record, plan->records);
+          ASSERT_EQ(order.strip % kAheadBatch, 0u) << "a batch lies in one tile";
+          for (uint32_t s = order.strip; s < std::min(plan->strips, order.strip + kAheadBatch); ++s)
+            ASSERT_EQ(decoded[uint64_t{s} * plan->records + order.record]++, 0);
+        }
+        EXPECT_EQ(std::count(decoded.begin(), decoded.end(), 1), static_cast<ptrdiff_t>(decoded.size()));
+        const uint32_t last_wave = (plan->strips - 1) % plan->wave_strips + 1;
+        alone += last_wave <= kAheadBatch && plan->records > 1;
+
+        std::vector<uint8_t> multiplied((plan->row_tiles + 1) / 2 * 2 * uint64_t{plan->token_tiles});
+        for (uint32_t index = 0; index < plan->tiles; ++index) {
+          for (const uint32_t block : {0u, 1u}) {
+            const AheadTile tile = AheadTile::at(*plan, index, block);
+            ASSERT_LT(tile.token_tile, plan->token_tiles);
+            ASSERT_LT(tile.row_tile, (plan->row_tiles + 1) / 2 * 2);
+            ASSERT_EQ(multiplied[uint64_t{tile.row_tile} * plan->token_tiles + tile.token_tile]++, 0);
+          }
+        }
+        EXPECT_EQ(std::count(multiplied.begin(), multiplied.end(), 1), static_cast<ptrdiff_t>(multiplied.size()));
+      }
+    }
+  }
+  EXPECT_GT(alone, 5u) << "waves of one batch";
 }
 
 TEST(PlanTest, NothingForWhatCannotBeFused) {

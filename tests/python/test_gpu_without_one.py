@@ -39,6 +39,38 @@ def test_what_is_not_proven_is_decoded_and_multiplied_by_torch(device):
 
 
 @torch.no_grad()
+def test_room_for_the_decoded_matrix_where_the_route_wants_it(device, monkeypatch):
+    """The stand-in refuses scratch that its route has no use for, and decodes where it is missing."""
+    module, weight, _ = packed_linear(64, 128)
+    x = whole_numbers(1, 258, 128)  # fused given scratch; met for the second time, it is checked
+    launches = []
+    for _ in range(3):
+        with device.counting(FUSED) as fused:
+            assert same_bits(module(x), F.linear(x, weight))
+        launches += fused
+    assert launches[0] == 0 and launches[1] > 0 and launches[2] == 1
+
+    module, weight, _ = packed_linear(64, 256)
+    x = whole_numbers(1, 258, 256)
+    module(x)
+    empty = torch.empty
+    with monkeypatch.context() as patch:  # no memory for the check: the product decodes, and is checked another time
+
+        def full(*size, **options):
+            if options.get("dtype") is torch.uint8:
+                raise torch.OutOfMemoryError("full")
+            return empty(*size, **options)
+
+        patch.setattr(torch, "empty", full)
+        with device.counting(FUSED) as fused:
+            assert same_bits(module(x), F.linear(x, weight))
+        assert fused == [0]
+    with device.counting(FUSED) as fused:
+        assert same_bits(module(x), F.linear(x, weight))
+    assert fused[0] > 0
+
+
+@torch.no_grad()
 def test_a_verdict_needs_torchs_own_linear(device, monkeypatch):
     """The library says the product is exact; torch's linear gives something else: it is decoded."""
     module, weight, _ = packed_linear(64, 128, exact=False)

@@ -34,9 +34,11 @@ ROWS_APART = "rows apart"
 SEED = 20261130
 
 
-def route(product, tokens):
+def route(product, tokens, free=None):
+    """What the library would run; `free` if it is not the product's own."""
     info = _capi_cuda.RouteInfo()
-    lib().glyd_cuda_route(product.handle, tokens, int(product.with_bias), product.free, ctypes.byref(info))
+    free = product.free if free is None else free
+    lib().glyd_cuda_route(product.handle, tokens, int(product.with_bias), free, ctypes.byref(info))
     return info
 
 
@@ -58,9 +60,7 @@ def may_fuse(product, tokens):
 
 def could_fuse(product, tokens):
     """Whether a check could find the product fused and exact: the free route has the kernel."""
-    info = _capi_cuda.RouteInfo()
-    lib().glyd_cuda_route(product.handle, tokens, int(product.with_bias), 1, ctypes.byref(info))
-    return bool(info.kind)
+    return bool(route(product, tokens, 1).kind)
 
 
 def check(product, tokens):

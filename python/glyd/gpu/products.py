@@ -45,6 +45,7 @@ class Product:
         self.stored_by_inputs = info.transposed
         self.exact, self.with_bias = exact, with_bias
         self.fused = {}  # tokens -> whether the fused kernel may run
+        self.scratch = {}  # (tokens, whether the order is free) -> bytes
         self.seen = set()  # numbers of tokens that decoded once and were not checked
         self.calls = 0
         self.free = 0 if exact else 1
@@ -156,7 +157,7 @@ class Product:
         if known is None:
             try:
                 known, final = exactness.may_fuse(self, tokens)
-            except OutOfMemoryError:  # of the check; the product itself needs less
+            except (OutOfMemoryError, torch.OutOfMemoryError):  # of the check; the product itself needs less
                 return False
             if final:
                 if len(self.fused) >= MOST_REMEMBERED:
@@ -184,8 +185,9 @@ class Product:
         status."""
         scratch = None
         if tokens > NO_SCRATCH and stream is None:  # torch gives its memory to work behind this on the current stream
-            room = -(-self.rows // 128) * 128 * -(-self.cols // 128) * 128 * 2
-            scratch = torch.empty(room, dtype=torch.uint8, device=self.torch_device)
+            room = self.scratch_bytes(tokens, free)
+            if room:
+                scratch = torch.empty(room, dtype=torch.uint8, device=self.torch_device)
         stream = self.stream_of(self.index) if stream is None else stream
         return self.linear(
             self.handle,
@@ -208,6 +210,18 @@ class Product:
                 0 if scratch is None else scratch.numel(),
             ),
         )
+
+    def scratch_bytes(self, tokens, free):
+        """Of the decoded matrix, where the product is fused and wants it."""
+        known = self.scratch.get((tokens, free))
+        if known is None:
+            found = exactness.route(self, tokens, free)
+            known = found.scratch_bytes
+            if found.kind:  # else a check may change it
+                if len(self.scratch) >= MOST_REMEMBERED:
+                    self.scratch.clear()
+                self.scratch[tokens, free] = known
+        return known
 
     def unpack_to(self, values, stream):
         """Decodes into `values`, in the order of the source, on a stream."""

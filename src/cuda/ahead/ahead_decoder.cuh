@@ -1,6 +1,7 @@
 // ahead_decoder.cuh - warps that decode records to the scratch, whichever are next.
 #pragma once
 
+#include "ahead/ahead_order.hpp"
 #include "ahead/ahead_params.hpp"
 #include "arch/global_memory.cuh"
 #include "arch/matrix.cuh"
@@ -9,10 +10,15 @@
 
 namespace glyd::cuda {
 
+// A patch slot's header, and the words that hold the lane's entry.
+struct SlotPatch {
+  uint32_t header, first, second;
+};
+
 // A record's stored words and the lane's patch, from global memory.
 struct GlobalRecord {
   ChunkWords chunks[2];
-  uint32_t header, first, second;  // of the patch slot: its header, and the words that hold the lane's entry
+  SlotPatch patches;
 
   __device__ __forceinline__ void load(const uint8_t* planes, const uint8_t* slot, uint32_t lane, uint32_t last_word) {
 #pragma unroll
@@ -28,40 +34,9 @@ struct GlobalRecord {
       for (uint32_t i = 0; i < 3; ++i) chunks[c].high[i] = arch::load_once_4(at + 1024 + 128 * i + lane * 4);
     }
     const uint32_t word = entry_word(lane);
-    header = arch::load_once_4(slot);
-    first = arch::load_once_4(slot + min(word, last_word) * 4);
-    second = arch::load_once_4(slot + min(word + 1, last_word) * 4);
+    patches = {arch::load_once_4(slot), arch::load_once_4(slot + min(word, last_word) * 4),
+               arch::load_once_4(slot + min(word + 1, last_word) * 4)};
   }
-};
-
-// Which records come next: a wave of rows after another, in it ascending k, and then batches of four strips. Numbers
-// ascend.
-class BatchOrder {
- public:
-  uint32_t strip = 0, record = 0;
-
-  __device__ __forceinline__ BatchOrder(const AheadPlan& plan) : plan_(plan) { enter(); }
-
-  __device__ __forceinline__ void seek(uint32_t batch) {
-    while (batch - before_ >= batches_ * plan_.records) {
-      before_ += batches_ * plan_.records;
-      first_ += plan_.wave_strips;
-      enter();
-    }
-    record = __umulhi(batch - before_, magic_);
-    strip = first_ + (batch - before_ - record * batches_) * kAheadBatch;
-  }
-
- private:
-  // Numbers in a wave times its batches stay below 2^32 (plan_ahead).
-  __device__ __forceinline__ void enter() {
-    batches_ = (min(plan_.wave_strips, plan_.strips - first_) + kAheadBatch - 1) / kAheadBatch;
-    magic_ = ~0u / batches_ + 1;
-  }
-
-  const AheadPlan& plan_;
-  uint32_t before_ = 0, first_ = 0;   // batches and strips of the waves before
-  uint32_t batches_ = 1, magic_ = 0;  // of a record of the wave; 2^32 / batches_, rounded up
 };
 
 class AheadDecoder {
@@ -99,7 +74,7 @@ class AheadDecoder {
       for (uint32_t left = here.strips; left > 0; --left, to += kAheadStripBytes) {
         uint32_t out[2][16];
         decode_unpatched(words.chunks, window_, out);
-        const SlotPatch patches{words.header, words.first, words.second};
+        const SlotPatch patches = words.patches;
         const uint8_t* const this_slot = slot;
         if (left > 1) {
           batch.planes += plan_.strip_bytes;
@@ -173,10 +148,6 @@ class AheadDecoder {
     __syncwarp();
   }
 
-  // A slot's header, and the words that hold the lane's entry.
-  struct SlotPatch {
-    uint32_t header, first, second;
-  };
   __device__ __forceinline__ void apply(const SlotPatch& words, const uint8_t* slot, uint32_t half) const {
     const SlotHeader header = slot_header(words.header);
     if (lane_ < min(header.entries(), plan_.slot_entries)) {

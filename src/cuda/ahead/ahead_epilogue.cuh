@@ -4,7 +4,7 @@
 
 #include <cuda_bf16.h>
 
-#include "ahead/ahead_tile.cuh"
+#include "ahead/ahead_order.hpp"
 #include "arch/global_memory.cuh"
 #include "arch/matrix.cuh"
 #include "arch/shared_memory.cuh"

@@ -41,7 +41,8 @@ class AheadCopier {
 
   __device__ __forceinline__ void run() {
 #pragma unroll 1
-    for (uint32_t index = blockIdx.x / 2; index < plan_.tiles; index += plan_.pairs) copy(AheadTile::at(plan_, index));
+    for (uint32_t index = blockIdx.x / 2; index < plan_.tiles; index += plan_.pairs)
+      copy(AheadTile::at(plan_, index, arch::block_in_cluster()));
   }
 
  private:
@@ -77,6 +78,7 @@ class AheadCopier {
   __device__ __forceinline__ uint32_t more_ready(const uint32_t* flags, uint32_t records, uint32_t batches) const {
     const bool done = lane_ < records && arch::load_acquire(flags + lane_) + 1 >= batches;  // from all ones on
     const uint32_t missing = ~__ballot_sync(~0u, done);
+    __syncwarp();  // what any lane has acquired, the one that copies may read
     arch::global_copies_fence();
     return missing == 0 ? 32 : __ffs(missing) - 1;
   }
@@ -110,7 +112,7 @@ class AheadMultiplier {
   __device__ __forceinline__ void run() {
 #pragma unroll 1
     for (uint32_t index = blockIdx.x / 2; index < plan_.tiles; index += plan_.pairs) {
-      const AheadTile tile = AheadTile::at(plan_, index);
+      const AheadTile tile = AheadTile::at(plan_, index, arch::block_in_cluster());
       float sums[AheadTraits::kTiles][4];
       multiply(sums);
       outputs_.store(tile, sums);

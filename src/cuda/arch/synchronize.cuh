@@ -26,7 +26,8 @@ __device__ __forceinline__ uint32_t block_in_cluster() {
   return rank;
 }
 
-// Makes this thread's stores to shared memory visible to the tensor core, once others have waited for them.
+// Makes this thread's stores to shared memory visible to the tensor core and the copy engine, once others
+// have waited for them.
 __device__ __forceinline__ void shared_stores_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Waits until the grid before has ended and its writes are visible; nothing to wait for in an ordinary launch.

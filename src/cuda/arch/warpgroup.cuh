@@ -1,5 +1,5 @@
-// warpgroup.cuh - the tensor core as four warps use it together: 64 rows by up to 256 tokens, the weights in registers,
-// x in shared memory.
+// warpgroup.cuh - the tensor core as four warps use it together: 64 rows by up to 256 tokens, the weights in registers
+// or in shared memory, x in shared memory.
 #pragma once
 
 #include <cstdint>

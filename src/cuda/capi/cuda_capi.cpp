@@ -141,6 +141,7 @@ glyd_status glyd_cuda_route(glyd_cuda_pack* pack, uint64_t tokens, uint32_t with
     answer.exact = route.exact;
     answer.splits = route.splits;
     answer.reason = route.reason;
+    answer.scratch_bytes = route.scratch_bytes;
     std::memcpy(info, &answer, size);
     return Ok{};
   });

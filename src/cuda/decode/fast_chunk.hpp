@@ -108,9 +108,8 @@ GLYD_HD Patch overflow_patch(uint32_t word) { return {word & fast::kPatchOrderBi
 // Where a weight of a chunk stands in a tile of bf16 rows of 64 columns, swizzled as the tensor core reads it
 // (arch::tile_descriptor), from the tile's begin on, in bytes. `place` as in a patch; higher bits may be anything.
 GLYD_HD uint32_t swizzled_place(uint32_t place) {
-  // Bits of a place: h, r % 2, r / 2, step % 2, q (2), g (3), step / 2. Bits of the result: 0, h, q (2), r / 2, step
-  // (2)
-  // - these three exclusive-or g - g (3), r % 2.
+  // Bits of a place, lowest first: h, r % 2, r / 2, step % 2, q (2), g (3), step / 2.
+  // Of the result: 0, h, q (2), then r / 2 and step (2), these three exclusive-or g, then g (3), r % 2.
   return (place << 1 & 0x382) ^ (place >> 2 & 0x7c) ^ (place << 2 & 0x30) ^ (place >> 3 & 0x40) ^ (place << 9 & 0x400);
 }
 

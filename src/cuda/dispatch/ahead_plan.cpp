@@ -8,6 +8,10 @@ namespace {
 // Token tiles of a group: all blocks read their x again for every wave of rows, so it should stay in L2.
 constexpr uint32_t kGroupTiles = 16;
 
+// In clocks (docs/adr/0015-decoding-ahead.md): 64 columns of a tile by the tensor core, beside decoding; a tile's
+// outputs; a record by one decoding warp; until the first tile's weights are there, and the launch.
+constexpr double kChunkClocks = 1250, kTileClocks = 3000, kRecordClocks = 2300, kStartClocks = 20000;
+
 }  // namespace
 
 std::optional<AheadPlan> plan_ahead(const PackHeader& header, uint32_t tokens, uint32_t splits,
@@ -41,9 +45,9 @@ std::optional<AheadPlan> plan_ahead(const PackHeader& header, uint32_t tokens, u
 
 double clocks_of(const AheadPlan& plan) {
   const double rounds = (plan.tiles + plan.pairs - 1) / plan.pairs;
-  const double multiply = rounds * (plan.chunks * 1250.0 + 3000);
-  const double decode = 2300.0 * plan.strips * plan.records / (kAheadDecoders * plan.blocks());
-  return 20000 + std::max(multiply, decode);
+  const double multiply = rounds * (plan.chunks * kChunkClocks + kTileClocks);
+  const double decode = kRecordClocks * plan.strips * plan.records / (kAheadDecoders * plan.blocks());
+  return kStartClocks + std::max(multiply, decode);
 }
 
 }  // namespace glyd::cuda

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ahead/ahead_params.hpp"
+#include "ahead/ahead_geometry.hpp"
 #include "dispatch/plan.hpp"
 
 namespace glyd::cuda {
@@ -13,7 +13,7 @@ namespace glyd::cuda {
 std::optional<AheadPlan> plan_ahead(const PackHeader& header, uint32_t tokens, uint32_t splits,
                                     const DeviceLimits& limits);
 
-// How long it takes, roughly, in clocks of an H200: from measurements of 30 November 2026 (docs/gpu.md).
+// How long it takes, roughly, in clocks of an H200 (measured: docs/adr/0015-decoding-ahead.md).
 double clocks_of(const AheadPlan& plan);
 
 }  // namespace glyd::cuda

@@ -69,8 +69,8 @@ const void* kernel_of(const AheadPlan&) { return ahead_kernel(); }
 
 const void* kernel_of(const GenericPlan& plan) { return generic_kernel(plan.tiles); }
 
-// The kernel for few tokens alone up to here; from here to kMostNarrowTokens all are weighed, and then the wide one
-// serves, up to kMostWideTokens.
+// The kernel for few tokens alone up to here; above, all that take so many are weighed: that one to kMostNarrowTokens,
+// the staged to 128, the wide to kMostWideTokens, decoding ahead from kLeastAheadTokens on.
 constexpr uint32_t kNarrowTokens = 16;
 
 // Routes weighed against each other.

@@ -109,7 +109,8 @@ class DevicePack {
   const Route* route_of_splits(uint64_t tokens, uint32_t splits, uint32_t multiprocessors = 0);
   // Whether so many tokens can have a fused route at all.
   bool may_route(uint64_t tokens) const;
-  // The most bytes of sums that a route may keep behind the first kPartialBytes of a workspace.
+  // The most bytes of sums, or of a decoded matrix, that a route may keep behind the first kPartialBytes of a
+  // workspace.
   uint64_t most_outside_bytes() const {
     return context_.cublas_options().workspace_bytes + header_.grid.rows * header_.grid.cols * 2;
   }

@@ -24,7 +24,7 @@ struct TeamChoice {
 inline constexpr uint32_t kMostNarrowTokens = 64, kMostFusedTokens = 32768;
 // From here on decoding the matrix once costs less than to decode it for every tile of tokens (docs/gpu.md).
 inline constexpr uint32_t kMostWideTokens = 1535;
-// Decoding ahead pays from the first on; up to the second a check of exactness costs little beside the products.
+// Decoding ahead pays from the first on; above the second a check of exactness takes more memory than it is worth.
 inline constexpr uint32_t kLeastAheadTokens = 257, kMostAheadTokens = 8192;
 
 // The tile of the kernel that serves `tokens`: 1, 8, 16, 32 or 64.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ahead/ahead_params.hpp"
 #include "format/fast_plan.hpp"
 #include "unpack/unpack.hpp"
 
@@ -17,6 +18,8 @@ Result<void> check_call(const DevicePack& pack, const LinearCall& call) {
     return invalid_argument("linear: a stride is shorter than its row (x_stride {} of {}, y_stride {} of {})",
                             call.x_stride, grid.cols, call.y_stride, grid.rows);
   }
+  if (reinterpret_cast<uintptr_t>(call.scratch) % 256 != 0)
+    return invalid_argument("linear: scratch: not 256-byte aligned");
   return Ok{};
 }
 
@@ -66,8 +69,7 @@ Result<void> decode_and_multiply(DevicePack& pack, const LinearCall& call) {
 // Where the call's decoded matrix goes; null where there is no room for it.
 uint8_t* scratch_of(const Route& route, const LinearCall& call) {
   if (call.scratch != nullptr) {
-    const bool fits = call.scratch_bytes >= route.scratch_bytes && reinterpret_cast<uintptr_t>(call.scratch) % 256 == 0;
-    return fits ? static_cast<uint8_t*>(call.scratch) : nullptr;
+    return call.scratch_bytes >= route.scratch_bytes ? static_cast<uint8_t*>(call.scratch) : nullptr;
   }
   const bool fits = call.workspace_bytes >= kPartialBytes + route.scratch_bytes;
   return fits ? static_cast<uint8_t*>(call.workspace) + kPartialBytes : nullptr;
@@ -218,7 +220,8 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
     return {RouteKind::kFused, proven, route->splits(),
             fast::has_heavy_tails(header)
                 ? "fused, in spite of heavy tails: slower than bf16 at few tokens (layout auto packs such a tensor raw)"
-                : reason};
+                : reason,
+            route->scratch_bytes};
   }
   const auto decode = [](const char* reason) { return RouteInfo{RouteKind::kDecode, true, 0, reason}; };
   if (stored_matrix(pack, 0) != nullptr) return decode("cuBLAS on the pack's own bf16");
@@ -226,7 +229,7 @@ RouteInfo route_of(DevicePack& pack, uint64_t tokens, bool bias, bool exact) {
   if (!header.fusible)
     return decode("decode and cuBLAS: exponents of this tensor leave bf16's range when shifted, or it has subnormals");
   if (tokens > kMostFusedTokens) return decode("decode and cuBLAS: more tokens than the fused kernels take");
-  if (!pack.may_route(tokens)) return decode("decode and cuBLAS: at so many tokens decoding once costs least");
+  if (!pack.may_route(tokens)) return decode("decode and cuBLAS: a check at so many tokens would take too much memory");
   if (header.grid.cols % 8 != 0) return decode("decode and cuBLAS: columns do not divide by 8");
   if (exact && header.grid.rows % 8 != 0)
     return decode("decode and cuBLAS: rows do not divide by 8, so cuBLAS's order is another");

@@ -29,11 +29,12 @@ struct RouteInfo {
   bool exact = true;
   uint32_t splits = 0;      // of the fused kernel
   const char* reason = "";  // static text
+  uint64_t scratch_bytes = 0;
 };
 
 // Bytes of workspace with which every route of this pack at `tokens` runs.
 uint64_t linear_workspace_bytes(const DevicePack& pack);
-// Of those, what the fused routes need.
+// Of those, what any fused route of up to kMostNarrowTokens needs.
 inline constexpr uint64_t fused_workspace_bytes() { return kPartialBytes; }
 // Sets up a workspace once, before its first call.
 Result<void> initialise_workspace(void* workspace, uint64_t bytes, cudaStream_t stream);

@@ -16,8 +16,8 @@ constexpr uint64_t kWantedOutputs = 200000, kLeastOutputs = 20000, kMostInputs =
 // From so many tokens on one input has all kinds, each in a part of its rows.
 constexpr uint64_t kMixedTokens = 768;
 uint64_t inputs_for(uint64_t tokens, uint64_t outputs) {
-  if (tokens >= kMixedTokens) return 1;
-  return std::clamp<uint64_t>(ceil_div(kWantedOutputs, outputs), kInputKinds, kMostInputs);
+  const uint64_t least = tokens >= kMixedTokens ? 1 : kInputKinds;
+  return std::clamp<uint64_t>(ceil_div(kWantedOutputs, outputs), least, kMostInputs);
 }
 
 // Everything a check needs on the device, for one shape.

@@ -13,6 +13,7 @@
 namespace {
 
 constexpr uint64_t kFusedBytes = 1 << 16, kMostFusedTokens = 64, kHeaderBytes = 128;
+constexpr uint64_t kAheadTokens = 258;  // fused too, given room for the decoded matrix
 thread_local std::string last_error;
 
 glyd_status fail(glyd_status status, const char* text) {
@@ -37,8 +38,8 @@ struct glyd_cuda_pack {
 namespace {
 
 bool can_fuse(const glyd_cuda_pack& pack, uint64_t tokens) {
-  return pack.info.layout == GLYD_LAYOUT_FAST && pack.info.fusible != 0 && tokens <= kMostFusedTokens &&
-         pack.info.shape.cols % 8 == 0;
+  return pack.info.layout == GLYD_LAYOUT_FAST && pack.info.fusible != 0 &&
+         (tokens <= kMostFusedTokens || tokens == kAheadTokens) && pack.info.shape.cols % 8 == 0;
 }
 std::array<uint64_t, 4> key_of(const glyd_cuda_pack& pack, uint64_t tokens, bool bias) {
   return {pack.info.shape.rows, pack.info.shape.cols, tokens, bias};
@@ -46,6 +47,9 @@ std::array<uint64_t, 4> key_of(const glyd_cuda_pack& pack, uint64_t tokens, bool
 bool is_fused(const glyd_cuda_pack& pack, uint64_t tokens, bool bias, bool any_order) {
   const auto found = pack.context->verdicts.find(key_of(pack, tokens, bias));
   return can_fuse(pack, tokens) && (any_order || (found != pack.context->verdicts.end() && found->second));
+}
+uint64_t scratch_bytes(const glyd_cuda_pack& pack, uint64_t tokens) {
+  return tokens == kAheadTokens ? 2 * pack.info.shape.rows * pack.info.shape.cols : 0;
 }
 uint64_t whole_bytes(const glyd_cuda_pack& pack) {
   return kFusedBytes + 2 * pack.info.shape.rows * pack.info.shape.cols;
@@ -158,7 +162,8 @@ glyd_status glyd_cuda_linear(glyd_cuda_pack* pack, const glyd_cuda_linear_call* 
   if (call->matrix >= shape.stack) return fail(GLYD_ERROR_INVALID_ARGUMENT, "matrix outside the stack");
   const bool contiguous = call->x_stride == shape.cols && call->y_stride == shape.rows;
   if (is_fused(*pack, call->tokens, call->bias != nullptr, call->any_order != 0) &&
-      (contiguous || call->any_order != 0)) {
+      (contiguous || call->any_order != 0) && call->scratch_bytes >= scratch_bytes(*pack, call->tokens)) {
+    if (call->scratch_bytes > scratch_bytes(*pack, call->tokens)) return fail(GLYD_ERROR_INTERNAL, "needless scratch");
     const auto* words = static_cast<const uint8_t*>(call->workspace);
     if (call->workspace_bytes < kFusedBytes || std::count(words, words + kFusedBytes, 0xff) != kFusedBytes) {
       return fail(GLYD_ERROR_INTERNAL, "the workspace was not initialised");
@@ -213,6 +218,7 @@ glyd_status glyd_cuda_route(glyd_cuda_pack* pack, uint64_t tokens, uint32_t with
   info->kind = fused ? GLYD_CUDA_ROUTE_FUSED : GLYD_CUDA_ROUTE_DECODE;
   info->exact = !fused || is_fused(*pack, tokens, with_bias != 0, false);
   info->splits = 1;
+  info->scratch_bytes = fused ? scratch_bytes(*pack, tokens) : 0;
   info->reason = fused ? "fused" : can_fuse(*pack, tokens) ? "decode: not prepared" : "decode: the layout or the shape";
   return GLYD_OK;
 }
